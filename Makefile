@@ -1,0 +1,63 @@
+# Every target prepares the virtual environment it needs; a fresh machine needs make and Python 3.11 or later.
+#   PYTHON   the interpreter to build environments from      make test PYTHON=python3.12
+#   ARGS     passed on to pytest, or to the benchmark        make test ARGS="-k contour"
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BENCH := .venv-bench
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow bench bench-accounting lint format docs clean
+.NOTPARALLEL: # two pips in one environment would trip over each other
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
+
+demo: $(VENV)/.with-plot ## price a training run end to end; figures in build/demo
+	$(VENV)/bin/python examples/demo.py
+
+test: $(VENV)/.with-test ## the tests and doctests, minutes
+	$(VENV)/bin/python -m pytest -n 2 $(ARGS)
+
+test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
+	$(VENV)/bin/python -m pytest -n 2 -m slow $(ARGS)
+
+bench: bench-accounting ## all benchmarks
+
+bench-accounting: $(BENCH)/.installed ## accounting against its peers; writes benchmarks/results/accounting.md
+	$(BENCH)/bin/python benchmarks/accounting.py $(ARGS)
+
+lint: $(VENV)/.with-lint ## style, formatting and types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+format: $(VENV)/.with-lint ## rewrite the code in the house format
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+docs: $(VENV)/.with-docs ## the documentation as static pages in build/site
+	$(VENV)/bin/mkdocs build --quiet --strict --clean
+	@! grep -rnE '<(script|link|img)[^>]*(src|href)="?(https?:)?//' --include='*.html' build/site \
+		|| { echo "These pages would fetch from the network when read."; exit 1; }
+	@echo "Read build/site/index.html"
+
+clean: ## remove what the targets made, environments included
+	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.with-%: pyproject.toml | $(VENV)/.created
+	$(VENV)/bin/python $(PIP_INSTALL) --editable ".[$*]"
+	@touch $@
+
+$(BENCH)/.installed: pyproject.toml benchmarks/requirements-accounting.txt | $(BENCH)/.created
+	$(BENCH)/bin/python $(PIP_INSTALL) --editable . --requirement benchmarks/requirements-accounting.txt
+	@touch $@
+
+# A stamp of its own, because a venv that failed half-way leaves a python without pip behind.
+$(VENV)/.created $(BENCH)/.created: %/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "$(PYTHON) is not Python 3.11 or later; try: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $*
+	@touch $@

@@ -1,0 +1,44 @@
+"""The exceptions and warnings that a caller may want to catch.
+
+    PrivetError
+    ├── InvalidParameter   (also a ValueError)  a number or name that promises nothing
+    ├── NoProvenBound      (also a ValueError)  nobody has proved a bound for this pairing
+    ├── RuleOutOfRange     (also a ValueError)  a lecture's rule, asked where it is false
+    └── EventFormat        (also a ValueError)  JSON that is not an event of this version
+    LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "EventFormat",
+    "InvalidParameter",
+    "LooseBound",
+    "NoProvenBound",
+    "PrivetError",
+    "RuleOutOfRange",
+]
+
+
+class PrivetError(Exception):
+    """Root of all errors raised on purpose by privet."""
+
+
+class InvalidParameter(PrivetError, ValueError):
+    """A parameter that would make the promise empty or meaningless."""
+
+
+class NoProvenBound(PrivetError, ValueError):
+    """No theorem prices this event under this relation or accountant; refused, not guessed."""
+
+
+class RuleOutOfRange(PrivetError, ValueError):
+    """A calibration rule of the lectures, asked for noise outside the range in which it is true."""
+
+
+class EventFormat(PrivetError, ValueError):
+    """Text that does not describe an event that this version of privet understands."""
+
+
+class LooseBound(UserWarning):
+    """The bound returned is certified, but its bracket is wider than usual."""
