@@ -1,0 +1,266 @@
+"""Events: what ran, as an immutable tree that says nothing of its price.
+
+An event's meaning never changes; a new meaning is a new event. Sizes are in units of the clip, so that the
+same event can be priced under any of the three neighbour relations (see :mod:`privet.privacy`).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+
+from privet.errors import InvalidParameter
+
+__all__ = [
+    "Approximate",
+    "Composed",
+    "Event",
+    "ExponentialMechanism",
+    "FixedSizeSampled",
+    "Gaussian",
+    "Laplace",
+    "PoissonSampled",
+    "Pure",
+    "RandomizedResponse",
+    "Repeated",
+    "ZeroConcentrated",
+]
+
+
+def _real(name: str, value: object, *, positive: bool, unit: str) -> None:
+    ok = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not ok or value < 0 or (positive and value == 0):  # type: ignore[operator]  # checked real above
+        least = "positive" if positive else "at least 0"
+        raise InvalidParameter(
+            f"Expected {name} to be a finite number, {least} ({unit}), got {value!r}: "
+            f"no privacy statement follows from it. Pass {name} as a plain number."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that was released, or will be. Combine with `+`, `*`, `.poisson` and `.without_replacement`.
+
+    Examples
+    --------
+    >>> Gaussian(noise_multiplier=1.1).poisson(rate=0.01) * 1000 + Laplace(scale=4.0)
+    Gaussian(noise_multiplier=1.1).poisson(rate=0.01) * 1000 + Laplace(scale=4.0)
+    """
+
+    def __mul__(self, count: int) -> Event:
+        return Repeated(event=self, count=count)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Event) -> Event:
+        if not isinstance(other, Event):
+            return NotImplemented
+        return Composed(parts=(*_parts(self), *_parts(other)))
+
+    def poisson(self, *, rate: float) -> Event:
+        """Run on a batch that each record joins independently with probability `rate`."""
+        return PoissonSampled(event=self, rate=rate)
+
+    def without_replacement(self, *, batch: int, records: int) -> Event:
+        """Run on `batch` of the `records` (a public number), all subsets of that size equally likely."""
+        return FixedSizeSampled(event=self, batch=batch, records=records)
+
+
+def _parts(event: Event) -> tuple[Event, ...]:
+    return event.parts if isinstance(event, Composed) else (event,)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Gaussian(Event):
+    """A clipped sum with Gaussian noise of standard deviation `noise_multiplier` × clip on every coordinate."""
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _real("noise_multiplier", self.noise_multiplier, positive=False, unit="noise stddev ÷ clip")
+
+    def __repr__(self) -> str:
+        return f"Gaussian(noise_multiplier={self.noise_multiplier!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Laplace(Event):
+    """A sum clipped in l1 norm, with Laplace noise of scale `scale` × clip on every coordinate."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        _real("scale", self.scale, positive=False, unit="Laplace scale ÷ clip")
+
+    def __repr__(self) -> str:
+        return f"Laplace(scale={self.scale!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class RandomizedResponse(Event):
+    """Each record answers a question, truly with odds e^epsilon : 1 against each other answer."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _real("epsilon", self.epsilon, positive=False, unit="log odds of the true answer")
+
+    def __repr__(self) -> str:
+        return f"RandomizedResponse(epsilon={self.epsilon!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Pure(Event):
+    """Any mechanism that is known to be (epsilon, 0)-private for the neighbours it is priced under."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _real("epsilon", self.epsilon, positive=False, unit="nats")
+
+    def __repr__(self) -> str:
+        return f"Pure(epsilon={self.epsilon!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Approximate(Event):
+    """Any mechanism that is known to be (epsilon, delta)-private for the neighbours it is priced under."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        _real("epsilon", self.epsilon, positive=False, unit="nats")
+        _real("delta", self.delta, positive=False, unit="a probability")
+        if self.delta >= 1:
+            raise InvalidParameter(
+                f"Expected delta below 1, got {self.delta!r}: such a mechanism may publish everything. "
+                "Use the delta that its proof states."
+            )
+
+    def __repr__(self) -> str:
+        return f"Approximate(epsilon={self.epsilon!r}, delta={self.delta!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ExponentialMechanism(Event):
+    """A choice with probability ∝ exp(epsilon · score / (2 · sensitivity)): epsilon-bounded range."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _real("epsilon", self.epsilon, positive=False, unit="nats")
+
+    def __repr__(self) -> str:
+        return f"ExponentialMechanism(epsilon={self.epsilon!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ZeroConcentrated(Event):
+    """Any mechanism that is known to be rho-zCDP for the neighbours it is priced under."""
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        _real("rho", self.rho, positive=False, unit="zCDP's rho, mu²/2 for Gaussian noise")
+
+    def __repr__(self) -> str:
+        return f"ZeroConcentrated(rho={self.rho!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class PoissonSampled(Event):
+    """`event` on a batch that each record joins independently with probability `rate`."""
+
+    event: Event
+    rate: float
+
+    def __post_init__(self) -> None:
+        _is_event(self.event)
+        _real("rate", self.rate, positive=True, unit="probability that a record joins the batch")
+        if self.rate > 1:
+            raise InvalidParameter(
+                f"Expected rate in (0, 1], got {self.rate!r}: it is the probability that a record joins a batch. "
+                "Use expected batch size ÷ number of records, both public."
+            )
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.event)}.poisson(rate={self.rate!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class FixedSizeSampled(Event):
+    """`event` on `batch` of `records` records, drawn uniformly without replacement."""
+
+    event: Event
+    batch: int
+    records: int
+
+    def __post_init__(self) -> None:
+        _is_event(self.event)
+        _count("batch", self.batch)
+        _count("records", self.records)
+        if self.batch > self.records:
+            raise InvalidParameter(
+                f"Expected batch to be at most records, got {self.batch} of {self.records}: "
+                "a batch without replacement cannot exceed the data. Exchange the two, or lower batch."
+            )
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.event)}.without_replacement(batch={self.batch!r}, records={self.records!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Repeated(Event):
+    """`event`, `count` times, each time with fresh noise and a fresh batch; later runs may depend on earlier ones."""
+
+    event: Event
+    count: int
+
+    def __post_init__(self) -> None:
+        _is_event(self.event)
+        _count("count", self.count)
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.event)} * {self.count}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Composed(Event):
+    """All of `parts`, one after the other; later ones may depend on the outputs of earlier ones."""
+
+    parts: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, tuple) or not self.parts:
+            raise InvalidParameter(
+                f"Expected parts to be a tuple with at least one event, got {self.parts!r}: "
+                "an empty run releases nothing. Write a + b to compose."
+            )
+        for part in self.parts:
+            _is_event(part)
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.parts))
+
+
+def _wrapped(event: Event) -> str:
+    return f"({event!r})" if isinstance(event, Composed | Repeated) else repr(event)
+
+
+def _is_event(event: object) -> None:
+    if not isinstance(event, Event):
+        raise InvalidParameter(
+            f"Expected an event, got {type(event).__name__}: only events can be priced. "
+            "Start from Gaussian(noise_multiplier=...) or another event."
+        )
+
+
+def _count(name: str, value: object) -> None:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < 1:  # type: ignore[operator]  # checked integral
+        raise InvalidParameter(
+            f"Expected {name} to be a whole number of at least 1, got {value!r}: "
+            f"a run has a public, whole number of steps and records. Round {name} yourself, upwards."
+        )
