@@ -1,0 +1,59 @@
+"""What ran, and what it cost: events, accountants, calibration.
+
+>>> from privet.accounting import Gaussian, epsilon
+>>> run = Gaussian(noise_multiplier=1.1).poisson(rate=256 / 60_000) * 14_062
+>>> round(epsilon(run, delta=1e-5, neighbours="add_remove"), 6)
+2.381597
+"""
+
+from __future__ import annotations
+
+from privet.accounting.accountants import Bounds
+from privet.accounting.calibrate import calibrate
+from privet.accounting.compare import Comparison, Row, compare
+from privet.accounting.event_json import from_json, to_json
+from privet.accounting.events import (
+    Approximate,
+    Composed,
+    Event,
+    ExponentialMechanism,
+    FixedSizeSampled,
+    Gaussian,
+    Laplace,
+    PoissonSampled,
+    Pure,
+    RandomizedResponse,
+    Repeated,
+    ZeroConcentrated,
+)
+from privet.accounting.filters import RenyiFilter, ZeroConcentratedFilter
+from privet.accounting.query import bounds, delta, epsilon, guarantee, profile
+
+__all__ = [
+    "Approximate",
+    "Bounds",
+    "Comparison",
+    "Composed",
+    "Event",
+    "ExponentialMechanism",
+    "FixedSizeSampled",
+    "Gaussian",
+    "Laplace",
+    "PoissonSampled",
+    "Pure",
+    "RandomizedResponse",
+    "RenyiFilter",
+    "Repeated",
+    "Row",
+    "ZeroConcentrated",
+    "ZeroConcentratedFilter",
+    "bounds",
+    "calibrate",
+    "compare",
+    "delta",
+    "epsilon",
+    "from_json",
+    "guarantee",
+    "profile",
+    "to_json",
+]

@@ -1,0 +1,82 @@
+"""All accountants side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from privet.accounting import events as ev
+from privet.accounting.accountants import ACCOUNTANTS, THEOREMS
+from privet.accounting.query import bounds
+from privet.errors import NoProvenBound
+from privet.privacy import Neighbours, check_delta, check_neighbours, up
+
+__all__ = ["Comparison", "Row", "compare"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One accountant's answer: an upper bound on epsilon, or None and the reason.
+
+    Examples
+    --------
+    >>> Row(accountant="renyi", epsilon=1.0, theorem="Mironov 2017").epsilon
+    1.0
+    """
+
+    accountant: str
+    epsilon: float | None
+    theorem: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """What each accountant says of the same run at the same delta. Its `str` is a table.
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> found = compare(Gaussian(noise_multiplier=2.0), delta=1e-6, neighbours="add_remove")
+    >>> found["closed"].epsilon == min(row.epsilon for row in found.rows if row.epsilon is not None)
+    True
+    """
+
+    delta: float
+    neighbours: Neighbours
+    rows: tuple[Row, ...]
+
+    def __getitem__(self, accountant: str) -> Row:
+        return next(row for row in self.rows if row.accountant == accountant)
+
+    def __str__(self) -> str:
+        lines = [f"epsilon at delta = {self.delta:g}, {self.neighbours}:"]
+        for row in self.rows:
+            value = "–" if row.epsilon is None else up(row.epsilon)
+            lines.append(f"  {row.accountant:<10}{value:>14}   {row.note or row.theorem}")
+        return "\n".join(lines)
+
+
+def compare(run: ev.Event, delta: float, *, neighbours: Neighbours) -> Comparison:
+    """Every accountant's epsilon for the same run: what each theorem proves, and what it costs to use a loose one.
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> run = Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1000
+    >>> print(compare(run, delta=1e-5, neighbours="add_remove"))  # doctest: +ELLIPSIS
+    epsilon at delta = 1e-05, add_remove:
+      closed                 –   ...
+      contour       1.8282...
+      ...
+    """
+    check_delta(delta)
+    check_neighbours(neighbours)
+    rows = []
+    for name in ACCOUNTANTS:
+        try:
+            found = bounds(run, delta=delta, neighbours=neighbours, accountant=name)
+            rows.append(Row(accountant=name, epsilon=found.upper, theorem=THEOREMS[name]))
+        except NoProvenBound as refused:
+            why = str(refused).split(", got ", 1)[-1].split(": ", 1)[0]
+            rows.append(Row(accountant=name, epsilon=None, theorem=THEOREMS[name], note=f"does not apply: {why}"))
+    return Comparison(delta=float(delta), neighbours=neighbours, rows=tuple(rows))

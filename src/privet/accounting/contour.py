@@ -1,0 +1,348 @@
+"""The contour accountant: delta(epsilon) as one line integral of the run's moment generating function.
+
+With L the loss of the whole run under P and M(t) = E[e^{tL}; L < ∞] = Π M_j(t)^{count_j}, for every c > 0
+
+    delta(epsilon) = P(L = ∞) + (1/2πi) ∫_{c-i∞}^{c+i∞} F(t) dt,      F(t) = M(t) e^{-t·epsilon} / (t(t+1)).
+
+The trapezoid rule with step Δ on that line gives exactly Σ_k e^{ckP} delta(epsilon + kP), P = 2π/Δ: every term is
+non-negative, so the rule's own error has a sign and what it returns is an upper bound. What is cut off (|k| > K) is
+bounded by the pairs' `decay`; where the loss is nearly atomic and nothing decays, the missing terms are summed
+exactly by an integral along Im t = (K + 1/2)Δ (:mod:`privet.accounting.tail`). Proofs: docs/proofs/contour.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privet.accounting.pairs.base import UNIT, Complexes, Pair, Reals
+from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.tail import Tail, fermi_tail
+
+__all__ = [
+    "Line",
+    "Steps",
+    "best_order",
+    "chernoff_epsilon",
+    "chernoff_log_delta",
+    "contour_delta",
+    "contour_epsilon",
+    "infinite_mass",
+    "log_moment",
+]
+
+Steps = Sequence[tuple[Pair, int]]
+
+_DIGITS = 21.0  # natural log of the relative accuracy aimed at
+_MOST_NODES = 2000
+_MANY_NODES = 300  # beyond this, see whether the tail is cheaper
+
+
+def log_moment(steps: Steps, t: Complexes) -> tuple[Complexes, Reals]:
+    """log M(t) of the whole run, and a bound on log(1 + relative error of M). Counts are multiplied here only."""
+    value = np.zeros(t.shape, dtype=complex)
+    error = np.zeros(t.shape)
+    for pair, count in steps:
+        one, relative = pair.log_moment(t)
+        value += count * one
+        error += count * np.log1p(relative)
+    return value, error
+
+
+def _rough(steps: Steps, t: Reals) -> Reals:
+    """log M at real orders, for searches only; infinite where it is too large to compute."""
+    value = np.zeros(t.shape)
+    for pair, count in steps:
+        try:
+            z = t.astype(complex)
+            one = pair.rough_log_moment(z) if isinstance(pair, MixturePair) else pair.log_moment(z)[0]
+        except OverflowError:
+            if len(t) == 1:
+                return np.array([math.inf])
+            return np.concatenate([_rough(steps, order) for order in np.split(t, len(t))])
+        value += count * one.real
+    return np.where(np.isfinite(value), value, math.inf)
+
+
+def infinite_mass(steps: Steps) -> float:
+    """P(L = ∞) of the whole run."""
+    return -math.expm1(sum(count * math.log1p(-pair.infinite) for pair, count in steps))
+
+
+def _hook(t: Reals) -> Reals:
+    """log of max over x of (1 - e^{-x})₊ e^{-tx}: the constant between a moment and a hockey stick."""
+    out: Reals = t * np.log(t) - (1 + t) * np.log1p(t)
+    return out
+
+
+def chernoff_log_delta(steps: Steps, epsilon: float, t: Reals) -> Reals:
+    """log of the Rényi bound on delta(epsilon) at each order 1 + t, without the infinite mass."""
+    value, error = log_moment(steps, t.astype(complex))
+    out: Reals = value.real + error - t * epsilon + _hook(t)
+    return out
+
+
+def chernoff_epsilon(steps: Steps, log_delta: float, t: Reals) -> Reals:
+    """The Rényi bound on epsilon at each order 1 + t, for the finite part of delta."""
+    value, error = log_moment(steps, t.astype(complex))
+    out: Reals = (value.real + error + _hook(t) - log_delta) / t
+    return out
+
+
+def best_order(steps: Steps, objective: str, target: float, *, start: float = 0.0, fine: bool = False) -> float:
+    """The t > 0 that about minimises a Rényi bound.
+
+    `objective` "epsilon" takes a log delta as `target`; "log_delta" takes an epsilon. `start` is a guess.
+    """
+
+    def at(t: Reals) -> Reals:
+        with np.errstate(all="ignore"):
+            value = _rough(steps, t) + _hook(t)
+        return (value - target) / t if objective == "epsilon" else value - t * target
+
+    if not start:  # as if the loss were normal
+        spread = max(1e-12, 2000 * float(_rough(steps, np.array([1e-3]))[0]))
+        start = min(1e6, math.sqrt(2 * (-target if objective == "epsilon" else max(target, 1.0)) / spread))
+    centre, ratio = start, 4.0
+    for _ in range(80):
+        grid = centre * ratio ** np.linspace(-1, 1, 7)
+        values = at(grid)
+        i = int(np.argmin(values))
+        if math.isinf(values[i]):
+            centre /= 16.0
+        elif i in (0, 6) and 1e-12 < centre < 1e12:
+            centre = float(grid[i])
+        else:
+            centre = float(grid[i])
+            a, b, c = values[max(i - 1, 0)], values[i], values[min(i + 1, 6)]
+            if 0 < i < 6 and math.isfinite(a + c) and a + c > 2 * b:  # the parabola's bottom, in log t
+                centre *= ratio ** (float((a - c) / (a - 2 * b + c)) / 6)
+            if ratio < (1.05 if fine else 2.0):
+                break
+            ratio **= 0.4
+    return centre
+
+
+@dataclass(slots=True)
+class Line:
+    """The nodes of one vertical line, priced at any epsilon near the one it was laid for."""
+
+    steps: Steps
+    tilt: float
+    spacing: float
+    nodes: Complexes
+    log_m: Complexes
+    error: Reals
+    log_cut: float  # log of the bound on |M| beyond the last node
+    tail: Tail | None
+    infinite: float
+    orders: Reals  # real orders above the tilt, and log M with its error there: they bound the aliases
+    log_orders: Reals
+
+    @classmethod
+    def laid(cls, steps: Steps, saddle: float, epsilon: float, log_delta: float) -> Line | None:
+        """Lay a line for delta(epsilon) ≈ e^log_delta; None if its truncation cannot be certified."""
+        return _lay(steps, saddle, epsilon, log_delta)
+
+    def upper(self, epsilon: float) -> float:
+        """A certified upper bound on delta(epsilon)."""
+        total, slack = self._sum(epsilon)
+        return min(1.0, (self.infinite + total + slack) * (1 + 4 * UNIT))
+
+    def lower(self, epsilon: float) -> float:
+        """A certified lower bound on delta(epsilon)."""
+        total, slack = self._sum(epsilon)
+        return (self.infinite + max(0.0, total - slack - self._aliases(epsilon))) * (1 - 4 * UNIT)
+
+    def slope(self, epsilon: float) -> float:
+        """d delta / d epsilon of the trapezoid sum."""
+        f = self._terms(epsilon)
+        g = -self.nodes * f
+        out = float(self.spacing / (2 * math.pi) * (g[0].real + 2 * g[1:].real.sum()))
+        return out + (self.tail.slope(epsilon) if self.tail else 0.0)
+
+    def _terms(self, epsilon: float) -> Complexes:
+        out: Complexes = np.exp(self.log_m - self.nodes * epsilon) / (self.nodes * (1 + self.nodes))
+        return out
+
+    def _sum(self, epsilon: float) -> tuple[float, float]:
+        f = self._terms(epsilon)
+        size = np.abs(f)
+        unit = self.spacing / (2 * math.pi)
+        total = unit * (f[0].real + 2 * f[1:].real.sum())
+        rounding = 8 * UNIT * (size * (4 + np.abs(self.nodes) * epsilon + np.abs(self.log_m)))
+        missing = size * np.expm1(np.minimum(self.error, 700.0)) + rounding
+        slack = unit * (missing[0] + 2 * missing[1:].sum())
+        if self.tail is None:
+            reach = self.nodes[-1].imag
+            slack += math.exp(min(700.0, self.log_cut - self.tilt * epsilon)) / (math.pi * reach)
+        else:
+            more, wrong = self.tail.sum(epsilon)
+            total, slack = total + more, slack + wrong
+        return float(total), float(slack)
+
+    def _aliases(self, epsilon: float) -> float:
+        """A bound on Σ_{k≠0} e^{ckP} delta(epsilon + kP)."""
+        c, period = self.tilt, 2 * math.pi / self.spacing
+        left = 1 / math.expm1(min(700.0, c * period))
+        top = sum(count * pair.highest for pair, count in self.steps)
+        if epsilon + period >= top:
+            return left
+        t, log_m = self.orders[self.orders > c], self.log_orders[self.orders > c]
+        logs = log_m - t * epsilon + _hook(t) - np.log(np.expm1(np.minimum(700.0, (t - c) * period)))
+        return left + float(np.exp(min(700.0, logs.min())))
+
+
+def _tilt_and_period(
+    steps: Steps, epsilon: float, log_delta: float, saddle: float, orders: Reals, log_orders: Reals
+) -> tuple[float, float]:
+    """The tilt c ≤ saddle for which the least period P makes all aliases negligible.
+
+    Left of epsilon they are below e^{-cP}; right of it below e^{-(t-c)P} times the Rényi bound at any order t > c.
+    A heavy upper tail falls hardly faster than e^{-saddle·P}; a smaller c then buys a smaller P.
+    """
+    tilts = saddle * np.linspace(0.4, 1.02, 13)
+    left = (_DIGITS - log_delta) / tilts
+    top = sum(count * pair.highest for pair, count in steps)
+    bounds = log_orders - orders * epsilon + _hook(orders)
+    gap = orders - tilts[:, None]
+    right = np.where(gap > 0, (bounds - log_delta + _DIGITS) / np.where(gap > 0, gap, 1.0), math.inf).min(axis=1)
+    period = np.where(epsilon + left >= top, left, np.maximum(left, right))
+    best = int(np.argmin(period))
+    return float(tilts[best]), float(period[best])  # an infinite period means that no order bounds the upper tail
+
+
+def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes) -> tuple[Complexes, Reals]:
+    """`log_moment` on equally spaced nodes, by the faster way where its rounding is harmless."""
+    value = np.zeros(nodes.shape, dtype=complex)
+    error = np.zeros(nodes.shape)
+    for pair, count in steps:
+        if isinstance(pair, MixturePair) and (count < 300 or (len(nodes) > 150 and count < 20_000)):
+            one, relative = pair.log_moments(tilt, spacing, len(nodes))
+        else:
+            one, relative = pair.log_moment(nodes)
+        value += count * one
+        error += count * np.log1p(relative)
+    return value, error
+
+
+def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float) -> Line | None:
+    orders = saddle * np.array([0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])
+    try:
+        with np.errstate(all="ignore"):
+            moments, wrong = log_moment(steps, orders.astype(complex))
+    except OverflowError:
+        return None
+    log_orders = np.where(np.isfinite(moments.real + wrong), moments.real + wrong, math.inf)
+    c, period = _tilt_and_period(steps, epsilon, log_delta, saddle, orders, log_orders)
+    if not math.isfinite(period):
+        return None
+    log_m = float(_rough(steps, np.array([c]))[0])
+    spacing = 2 * math.pi / period
+    # reach: the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), below e^{-_DIGITS} of delta
+    counts = np.unique(np.ceil(np.geomspace(5, _MOST_NODES, 26)))
+    fall = sum((count * pair.decay(c, spacing * counts) for pair, count in steps), np.zeros_like(counts))
+    rest = log_m - fall - c * epsilon - np.log(math.pi * spacing * counts)
+    enough = np.flatnonzero(rest < log_delta - _DIGITS)
+    last, log_cut, tail = 0, math.inf, None
+    if len(enough):
+        last, log_cut = int(counts[enough[0]]), -float(fall[enough[0]])
+    if not last or last > _MANY_NODES:
+        tail = fermi_tail(steps, c, spacing, epsilon, log_delta - _DIGITS)
+        if tail is not None and (not last or tail.first < last / 2):
+            last = tail.first - 1
+        elif last:
+            tail = None
+        else:
+            return None
+    nodes = c + 1j * spacing * np.arange(last + 1)
+    values, error = _on_line(steps, c, spacing, nodes)
+    log_cut += float(values[0].real + error[0])
+    return Line(steps, c, spacing, nodes, values, error, log_cut, tail, infinite_mass(steps), orders, log_orders)
+
+
+def contour_delta(steps: Steps, epsilon: float, *, start: float = 0.0) -> tuple[float, float] | None:
+    """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified."""
+    infinite = infinite_mass(steps)
+    if epsilon >= sum(count * pair.highest for pair, count in steps):
+        return infinite * (1 - 4 * UNIT), min(1.0, infinite * (1 + 4 * UNIT))
+    saddle = best_order(steps, "log_delta", epsilon, start=start)
+    log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
+    if log_bound < -690:
+        return infinite * (1 - 4 * UNIT), infinite * (1 + 4 * UNIT) + math.exp(max(-740.0, log_bound))
+    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0)
+    return None if line is None else (line.lower(epsilon), line.upper(epsilon))
+
+
+def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
+    """Certified (lower, upper) on epsilon(delta) in one direction; None where the line cannot be certified."""
+    infinite = infinite_mass(steps)
+    if delta <= infinite * (1 + 8 * UNIT):
+        return (math.inf, math.inf) if delta < infinite * (1 - 8 * UNIT) else (0.0, math.inf)
+    log_delta = math.log(delta - infinite)
+    saddle = best_order(steps, "epsilon", log_delta)
+    start = _sharpened(steps, saddle, log_delta)
+    line = Line.laid(steps, saddle, start, log_delta)
+    upper = None if line is None else _solve(line, delta, start)
+    if line is None or upper is None:
+        return None
+    lower = _largest_below(line, delta, upper)
+    if upper - lower > 1e-8 * upper and upper < 0.999 * start:  # laid too far off: once more, where the answer is
+        again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta)
+        better = None if again is None else _solve(again, delta, upper)
+        if again is not None and better is not None:
+            lower, upper = max(lower, _largest_below(again, delta, better)), min(upper, better)
+    top = sum(count * pair.highest for pair, count in steps)  # beyond it only the infinite mass is left
+    return lower, min(upper, top * (1 + 4 * UNIT))
+
+
+def _sharpened(steps: Steps, saddle: float, log_delta: float) -> float:
+    """A guess at epsilon: the saddle-point value of the integral, a little low."""
+    t = saddle * np.array([0.95, 1.0, 1.05])
+    values = _rough(steps, t)
+    variance = float(values[0] - 2 * values[1] + values[2]) / (0.05 * saddle) ** 2
+    variance = max(variance, 1e-12 / saddle**2) if math.isfinite(variance) else 1e-12 / saddle**2
+    log_factor = 0.5 * math.log(2 * math.pi * variance) + math.log(saddle * (1 + saddle))
+    log_factor = max(log_factor, -float(_hook(t[1:2])[0]))
+    return max(0.97 * (float(values[1]) - log_factor - log_delta) / saddle, 0.0)
+
+
+def _solve(line: Line, delta: float, start: float) -> float | None:
+    """The least epsilon ≥ 0, to rounding, at which the line's upper bound is seen to be at most delta."""
+    unsafe, safe, epsilon = -1.0, math.inf, start
+    for _ in range(200):  # Newton on log delta, which is nearly straight, kept inside the bracket
+        value = line.upper(epsilon)
+        if value <= delta:
+            safe = epsilon
+            if value >= delta * (1 - 1e-13) or epsilon == 0.0:
+                break
+        else:
+            unsafe = epsilon
+        if math.isfinite(safe) and safe - unsafe <= 4e-16 * safe:
+            break
+        rate = -line.slope(epsilon) / max(value, 1e-300)
+        change = math.log(max(value, 1e-300) / delta) / rate if rate > 0 else math.nan
+        # aim a hair to the safe side, so that the last step lands there
+        target = max(0.0, epsilon + change + 1e-14 * max(abs(change), epsilon))
+        if not unsafe < target < safe:
+            target = (max(unsafe, 0.0) + safe) / 2 if math.isfinite(safe) else 2 * epsilon + 1e-3
+        epsilon = target
+    return safe if math.isfinite(safe) else None
+
+
+def _largest_below(line: Line, delta: float, upper: float) -> float:
+    """An epsilon below `upper` at which delta is certainly not yet reached; 0 if there is none."""
+    value = line.upper(upper)
+    rate = max(-line.slope(upper), 1e-300)
+    gap = 1.01 * max(value - line.lower(upper), delta - line.lower(upper)) / rate + 1e-15 * upper
+    for _ in range(60):
+        lower = upper - gap
+        if lower <= 0:
+            return 0.0
+        if line.lower(lower) >= delta:
+            return lower
+        gap *= 2
+    return 0.0

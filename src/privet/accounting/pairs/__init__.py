@@ -1,0 +1,1 @@
+"""Dominating pairs: the privacy loss of one step in one direction."""

@@ -1,0 +1,55 @@
+"""What an accountant needs to know of one step in one direction."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+__all__ = ["UNIT", "Complexes", "Pair", "Reals"]
+
+# NumPy's stubs lose track of the dtype in mixed arithmetic; the names still tell the reader what is meant.
+Reals = NDArray[Any]
+Complexes = NDArray[Any]
+
+UNIT = 2.0**-53
+"""Unit roundoff of float64: the relative error of one rounded operation."""
+
+
+class Pair(Protocol):
+    """The privacy loss L = log(dP/dQ) of one step in one direction, under P.
+
+    Every number is about a pair (P, Q) that *dominates* the step: whatever the data, the earlier outputs and the
+    threshold, the step's hockey-stick divergence is at most the pair's. Domination survives adaptive composition
+    (Zhu, Dong and Wang 2022, theorem 10), so runs are priced by composing pairs.
+
+    `infinite` is P(L = ∞); `lowest` and `highest` bound the finite part; `atoms` are the positions of its atoms.
+    """
+
+    @property
+    def infinite(self) -> float: ...
+    @property
+    def lowest(self) -> float: ...
+    @property
+    def highest(self) -> float: ...
+    @property
+    def atoms(self) -> tuple[float, ...]: ...
+
+    def above(self, loss: Reals) -> tuple[Reals, Reals]:
+        """P(loss < L < ∞) and Q(L > loss), to full relative accuracy in the upper tail."""
+        ...
+
+    def below(self, loss: Reals) -> tuple[Reals, Reals]:
+        """P(L ≤ loss) and Q(L ≤ loss), to full relative accuracy in the lower tail."""
+        ...
+
+    def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
+        """log M(t) for M(t) = E_P[exp(tL); L < ∞], and a bound on the relative error of M(t).
+
+        All of `t` lie in the closed upper half plane.
+        """
+        ...
+
+    def decay(self, tilt: float, frequency: Reals) -> Reals:
+        """A lower bound on log(M(tilt) / |M(tilt + iv)|) that holds for all v ≥ frequency."""
+        ...

@@ -1,0 +1,203 @@
+"""From events and a neighbour relation to dominating pairs, or a refusal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privet.accounting import events as ev
+from privet.accounting.pairs.base import Pair
+from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.simple import (
+    BoundedRangePair,
+    ConcentratedBound,
+    DiscretePair,
+    GaussianPair,
+    LaplacePair,
+)
+from privet.errors import NoProvenBound
+from privet.privacy import Neighbours
+
+__all__ = ["Direction", "directions", "leaves"]
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """A run as seen when the record is there under P ("forward") or under Q ("backward")."""
+
+    name: str
+    steps: tuple[tuple[Pair, int], ...]
+
+
+def leaves(event: ev.Event) -> list[tuple[ev.Event, int]]:
+    """The unlike parts of a run and how often each ran. The only place where repetition is multiplied out."""
+    counts: dict[ev.Event, int] = {}
+    stack = [(event, 1)]
+    while stack:
+        node, count = stack.pop()
+        if isinstance(node, ev.Composed):
+            stack.extend((part, count) for part in reversed(node.parts))
+        elif isinstance(node, ev.Repeated):
+            stack.append((node.event, count * int(node.count)))
+        else:
+            counts[node] = counts.get(node, 0) + count
+    return list(counts.items())
+
+
+def directions(event: ev.Event, neighbours: Neighbours) -> tuple[Direction, ...]:
+    """The dominating pairs of every part, both ways; one direction only where the two are the same."""
+    forward: list[tuple[Pair, int]] = []
+    backward: list[tuple[Pair, int]] = []
+    for leaf, count in leaves(event):
+        there, back = _pairs(leaf, neighbours)
+        forward.append((there, count))
+        backward.append((back, count))
+    if forward == backward:
+        return (Direction("forward", tuple(forward)),)
+    return Direction("forward", tuple(forward)), Direction("backward", tuple(backward))
+
+
+def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
+    sensitivity = 2.0 if neighbours == "replace_one" else 1.0
+    match leaf:
+        case ev.Gaussian(noise_multiplier=noise):
+            return _both(GaussianPair(sensitivity / noise) if noise else _EVERYTHING)
+        case ev.Laplace(scale=scale):
+            return _both(LaplacePair(sensitivity / scale) if scale else _EVERYTHING)
+        case ev.RandomizedResponse(epsilon=epsilon):
+            if neighbours == "add_remove":
+                raise _refusal(leaf, neighbours, "the number of answers tells how many records there are")
+            return _both(_answers(epsilon, 0.0))
+        case ev.Pure(epsilon=epsilon):
+            return _both(_answers(epsilon, 0.0))
+        case ev.Approximate(epsilon=epsilon, delta=delta):
+            return _both(_answers(epsilon, delta))
+        case ev.ExponentialMechanism(epsilon=epsilon):
+            return _both(BoundedRangePair(epsilon) if epsilon else _answers(0.0, 0.0))
+        case ev.ZeroConcentrated(rho=rho):
+            return _both(ConcentratedBound(rho))
+        case ev.PoissonSampled(event=inner, rate=rate):
+            return _pairs(inner, neighbours) if rate == 1 else _poisson(leaf, inner, float(rate), neighbours)
+        case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
+            whole = batch == records
+            return _pairs(inner, neighbours) if whole else _fixed_size(leaf, inner, batch / records, neighbours)
+    raise _refusal(leaf, neighbours, "this kind of event is not known")
+
+
+def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbours) -> tuple[Pair, Pair]:
+    match inner:
+        case ev.Gaussian(noise_multiplier=noise) if noise > 0 and neighbours == "replace_one":
+            return _both(MixturePair(rate, 1 / noise, "replace"))  # docs/proofs/pairs.md, section 3
+        case ev.Gaussian(noise_multiplier=noise) if noise > 0:
+            return MixturePair(rate, 1 / noise, "remove"), MixturePair(rate, 1 / noise, "add")
+    if neighbours == "replace_one":
+        why = "Poisson sampling of this mechanism has a proven pair only for 'add_remove' and 'zero_out'"
+        raise _refusal(leaf, neighbours, why)
+    match inner:
+        case ev.Gaussian():
+            return _sampled(_EVERYTHING, rate)
+        case ev.Laplace(scale=scale) if scale > 0:
+            distance = 1 / scale
+            return SampledLaplacePair(rate, distance, "remove"), SampledLaplacePair(rate, distance, "add")
+        case ev.Laplace():
+            return _sampled(_EVERYTHING, rate)
+        case ev.Pure(epsilon=epsilon) | ev.ExponentialMechanism(epsilon=epsilon):
+            return _sampled(_answers(epsilon, 0.0), rate)
+        case ev.Approximate(epsilon=epsilon, delta=delta):
+            return _sampled(_answers(epsilon, delta), rate)
+    raise _refusal(leaf, neighbours, "only single mechanisms with a dominating pair can be sampled")
+
+
+def _fixed_size(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbours) -> tuple[Pair, Pair]:
+    if neighbours == "add_remove":
+        raise _refusal(leaf, neighbours, "a batch of fixed size out of n reveals n; use 'replace_one' or 'zero_out'")
+    # An emptied record is one of the records that it may be exchanged for, so "zero_out" is covered by "replace_one":
+    # the other records of a batch change with the sample, by up to twice the clip, and no better pair is proven.
+    match inner:
+        case ev.Gaussian(noise_multiplier=noise) if noise > 0:
+            return _both(FixedSizePair(rate, 2 / noise))
+        case ev.Gaussian(noise_multiplier=0) | ev.Laplace(scale=0):
+            return _both(_fixed_answers(_EVERYTHING, rate))
+        case ev.Laplace(scale=scale):
+            return _both(_fixed_answers(_answers(2 / scale, 0.0), rate))
+        case ev.Pure(epsilon=epsilon) | ev.ExponentialMechanism(epsilon=epsilon):
+            return _both(_fixed_answers(_answers(epsilon, 0.0), rate))
+        case ev.Approximate(epsilon=epsilon, delta=delta):
+            return _both(_fixed_answers(_answers(epsilon, delta), rate))
+    raise _refusal(leaf, neighbours, "only single mechanisms with a dominating pair can be sampled")
+
+
+def _both(pair: Pair) -> tuple[Pair, Pair]:
+    return pair, pair
+
+
+def _refusal(leaf: ev.Event, neighbours: Neighbours, why: str) -> NoProvenBound:
+    return NoProvenBound(
+        f"Expected an event with a proven bound under {neighbours!r}, got {leaf!r}: {why}. "
+        "Price it under another relation, or describe the release by an event that has a proof, "
+        "such as Approximate(epsilon=..., delta=...)."
+    )
+
+
+# --- mechanisms with finitely many outcomes: (P-mass, Q-mass) of each, an infinite loss where Q has none ------------
+
+_EVERYTHING = DiscretePair((), (), 1.0)  # noise 0: the loss is infinite
+
+
+def _answers(epsilon: float, delta: float) -> DiscretePair:
+    """The pair of all (epsilon, delta)-private mechanisms (Kairouz, Oh and Viswanath 2015)."""
+    if epsilon == 0:
+        return DiscretePair((0.0,), (1 - delta,), delta)
+    heads = 1 / (1 + math.exp(-epsilon))
+    tails = 1 / (1 + math.exp(epsilon)) if epsilon < 700 else 0.0
+    return DiscretePair((-epsilon, epsilon), ((1 - delta) * tails, (1 - delta) * heads), delta)
+
+
+def _outcomes(pair: DiscretePair) -> list[tuple[float, float]]:
+    """(P-mass, Q-mass) of every outcome, those that only one of the two can produce included."""
+    finite = [(p, p * math.exp(-loss)) for loss, p in zip(pair.losses, pair.masses, strict=True)]
+    only_q = pair.infinite  # by symmetry of the pairs above, Q has as much that P never shows
+    return [*finite, (pair.infinite, 0.0), (0.0, only_q)]
+
+
+def _gathered(losses: list[tuple[float, float]], infinite: float) -> DiscretePair:
+    """A DiscretePair from (loss, P-mass) with equal losses merged."""
+    table: dict[float, float] = {}
+    for loss, mass in losses:
+        if mass > 0:
+            table[loss] = table.get(loss, 0.0) + mass
+    order = sorted(table)
+    return DiscretePair(tuple(order), tuple(table[k] for k in order), infinite)
+
+
+def _leaving(pair: DiscretePair, rate: float) -> DiscretePair:
+    """((1-q)Q + qP, Q)."""
+    losses, infinite = [], 0.0
+    for p, q in _outcomes(pair):
+        if q > 0:
+            losses.append((float(np.log1p(rate * (p / q - 1))), (1 - rate) * q + rate * p))
+        else:
+            infinite += rate * p
+    return _gathered(losses, infinite)
+
+
+def _joining(pair: DiscretePair, rate: float) -> DiscretePair:
+    """(P, (1-q)P + qQ), with P and Q exchanged as the pairs here are symmetric."""
+    losses = [(-float(np.log1p(rate * (q / p - 1))), p) for p, q in _outcomes(pair) if p > 0]
+    return _gathered(losses, 0.0)
+
+
+def _sampled(pair: DiscretePair, rate: float) -> tuple[Pair, Pair]:
+    return _leaving(pair, rate), _joining(pair, rate)
+
+
+def _fixed_answers(pair: DiscretePair, rate: float) -> DiscretePair:
+    """As FixedSizePair: above 0 as when a record leaves, below 0 as when it joins, the rest at 0."""
+    leaving, joining = _leaving(pair, rate), _joining(pair, rate)
+    losses = [(x, m) for x, m in zip(leaving.losses, leaving.masses, strict=True) if x > 0]
+    losses += [(x, m) for x, m in zip(joining.losses, joining.masses, strict=True) if x < 0]
+    rest = 1 - leaving.infinite - sum(m for _, m in losses)
+    return _gathered([*losses, (0.0, max(rest, 0.0))], leaving.infinite)

@@ -1,0 +1,315 @@
+"""Poisson-sampled Gaussian noise: mixtures of Gaussians, their tails and their moments at complex orders.
+
+With xi ~ N(0, 1), s = 1 / noise multiplier and rate q, write
+
+    w₊ = 1 - q + q·exp(s·xi - s²/2),      w₋ = 1 - q + q·exp(-s·xi - s²/2),
+
+the densities of (1-q)·N(0,1) + q·N(±s,1) relative to N(0,1). All moments are ∫ φ w₊^a w₋^b with
+
+    a record leaves  ("remove"):  P = w₊, Q = 1:   a = 1 + t, b = 0
+    a record joins   ("add"):     P = 1,  Q = w₊:  a = -t,    b = 0
+    a record changes ("replace"): P = w₊, Q = w₋:  a = 1 + t, b = -t
+
+They are computed by the trapezoid rule on the line Im xi = ±eta instead of the real one: there |w₊^{iu}| ≤ 1 for
+every u ≥ 0, so one grid serves all frequencies. `docs/proofs/contour.md`, section 3, has the error bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from privet.accounting.pairs.base import UNIT, Complexes, Reals
+
+__all__ = ["MixturePair", "expm1", "log1p"]
+
+_CUT = 60.0  # log of the relative size below which quadrature nodes are dropped
+_BLOCK = 200_000  # complex numbers worked on at a time
+_MOST_NODES = 400_000
+
+
+def expm1(z: Complexes) -> Complexes:
+    """e^z - 1 with relative accuracy near 0 (NumPy's complex expm1 is only accurate in the absolute sense)."""
+    rise, half = np.expm1(z.real), np.sin(z.imag / 2)
+    out = np.empty_like(z)
+    out.real = rise - 2 * half * half * (1 + rise)
+    out.imag = 2 * half * np.cos(z.imag / 2) * (1 + rise)
+    return out
+
+
+def log1p(z: Complexes) -> Complexes:
+    """log(1 + z) with relative accuracy near 0, on the principal branch."""
+    out = np.empty_like(z)
+    out.real = np.log1p(z.real * (2 + z.real) + z.imag**2) / 2
+    out.imag = np.arctan2(z.imag, 1 + z.real)
+    return out
+
+
+@dataclass(slots=True)
+class _Grid:
+    """Nodes on a line Im xi = eta, with everything that does not depend on t."""
+
+    log_weight: Complexes  # log of h·φ(xi)
+    up: Complexes  # log w₊
+    down: Complexes  # log w₋
+    v_up: Complexes  # w₊ - 1
+    v_down: Complexes  # w₋ - 1
+    step: float
+    eta: float
+    x: Reals
+
+
+@dataclass(frozen=True, slots=True)
+class MixturePair:
+    """((1-q)N(0,1) + qN(s,1), N(0,1)) and its kin; see the module's docstring for `kind`."""
+
+    rate: float
+    shift: float
+    kind: Literal["remove", "add", "replace"]
+    infinite: float = 0.0
+    atoms: tuple[float, ...] = ()
+    _grids: dict[tuple[bool, float, float], _Grid] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def lowest(self) -> float:
+        return math.log1p(-self.rate) if self.kind == "remove" else -math.inf
+
+    @property
+    def highest(self) -> float:
+        return -math.log1p(-self.rate) if self.kind == "add" else math.inf
+
+    # --- tails -------------------------------------------------------------------------------------------------
+
+    def _threshold(self, loss: Reals) -> Reals:
+        """The xi at which log w₊ (or log w₊/w₋) equals `loss`."""
+        q, s = self.rate, self.shift
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.kind == "replace":
+                half = np.abs(loss) / 2
+                # y = e^{s·xi} solves a quadratic: log y = loss/2 + asinh((1-q) sinh(loss/2) / (q e^{-s²/2}))
+                log_k = math.log1p(-q) - math.log(q) + s * s / 2 + half + np.log(-np.expm1(-2 * half) / 2)
+                grow = np.where(log_k > 18, log_k + math.log(2), np.arcsinh(np.exp(np.minimum(log_k, 18.0))))
+                return np.where(loss == 0, 0.0, np.sign(loss) * (half + grow) / s)
+            excess = np.expm1(np.minimum(loss, 700.0)) + q  # e^loss - (1 - q)
+            log_excess = np.where(loss > 700, loss, np.log(np.maximum(excess, 0.0)))
+            return (log_excess - math.log(q)) / s + s / 2
+
+    def above(self, loss: Reals) -> tuple[Reals, Reals]:
+        q, s = self.rate, self.shift
+        loss = np.asarray(loss, dtype=float)
+        if self.kind == "add":
+            x = self._threshold(-loss)
+            return ndtr(x), (1 - q) * ndtr(x) + q * ndtr(x - s)
+        x = self._threshold(loss)
+        p = (1 - q) * ndtr(-x) + q * ndtr(s - x)
+        return p, ndtr(-x) if self.kind == "remove" else (1 - q) * ndtr(-x) + q * ndtr(-s - x)
+
+    def below(self, loss: Reals) -> tuple[Reals, Reals]:
+        q, s = self.rate, self.shift
+        loss = np.asarray(loss, dtype=float)
+        if self.kind == "add":
+            x = self._threshold(-loss)
+            return ndtr(-x), (1 - q) * ndtr(-x) + q * ndtr(s - x)
+        x = self._threshold(loss)
+        p = (1 - q) * ndtr(x) + q * ndtr(x - s)
+        return p, ndtr(x) if self.kind == "remove" else (1 - q) * ndtr(x) + q * ndtr(x + s)
+
+    # --- moments -----------------------------------------------------------------------------------------------
+
+    def _exponents(self, t: Complexes) -> tuple[Complexes, Complexes]:
+        if self.kind == "remove":
+            return 1 + t, np.zeros_like(t)
+        if self.kind == "add":
+            return -t, np.zeros_like(t)
+        return 1 + t, -t
+
+    def _line(self, real: bool) -> tuple[float, float]:
+        """Height of the line of integration, and half the width of the strip around it."""
+        # w vanishes at an angle of π; negative powers of it are kept within π/2, where |w| ≥ 1 - q
+        angle = math.pi if self.kind == "remove" else math.pi / 2
+        if real:
+            return 0.0, min(3.0, 0.9 * angle / self.shift)
+        eta = min(2.0, angle / (2 * self.shift))
+        return (-eta if self.kind == "add" else eta), eta
+
+    def _strip_error(self, step: float, real: bool, size: Reals) -> Reals:
+        """Trapezoid error for an integrand whose modulus, without the Gaussian's growth, integrates to `size`."""
+        centre, half = self._line(real)
+        edge = abs(centre) + half
+        return 2 * size * math.exp(edge**2 / 2) / math.expm1(2 * math.pi * half / step)
+
+    def _grid(self, real: bool, least: float, most: float) -> _Grid:
+        """Nodes fine and wide enough for every order t with least ≤ Re t ≤ most."""
+        if real:  # rounded, so that searches over orders share their nodes
+            least, most = min(least, 0.0), 2.0 ** math.ceil(math.log2(max(most, 1.0)))
+        key = (real, least, most)
+        if key not in self._grids:
+            if len(self._grids) > 32:
+                self._grids.clear()
+            self._grids[key] = self._laid(real, least, most)
+        return self._grids[key]
+
+    def _laid(self, real: bool, least: float, most: float) -> _Grid:
+        s, q = self.shift, self.rate
+        eta, half = self._line(real)
+        step = 2 * math.pi * half / ((abs(eta) + half) ** 2 / 2 + _CUT - 12)
+        reach = math.sqrt(2 * _CUT)
+        right = reach + s * (1 + max(most, 0.0) if self.kind != "add" else max(-least, 0.0))
+        left = -reach - (s * max(most, 0.0) if self.kind == "replace" else 0.0)
+        count = int((right - left) / step) + 2
+        if count > _MOST_NODES:
+            raise OverflowError(f"an order of {most:.3g} needs {count} quadrature nodes")
+        x = left + step * np.arange(count)
+        # keep the nodes at which 1 or one of the wanted powers matters
+        log_up = np.logaddexp(math.log1p(-q), math.log(q) + s * x - s * s / 2)
+        log_down = np.logaddexp(math.log1p(-q), math.log(q) - s * x - s * s / 2)
+        keep = x * x / 2 < _CUT
+        for order in (least, most):
+            a, b = (w.real[0] for w in self._exponents(np.array([complex(order)])))
+            keep |= a * log_up + b * log_down - x * x / 2 > -_CUT
+        x = x[keep]
+        xi = x + 1j * eta
+        v_up = q * expm1(s * xi - s * s / 2)
+        v_down = q * expm1(-s * xi - s * s / 2) if self.kind == "replace" else np.zeros_like(v_up)
+        log_weight = -xi * xi / 2 + math.log(step / math.sqrt(2 * math.pi))
+        return _Grid(log_weight, log1p(v_up), log1p(v_down), v_up, v_down, step, eta, x)
+
+    def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
+        t = np.asarray(t, dtype=complex)
+        real = not t.imag.any()
+        least, most = float(t.real.min()), float(t.real.max())
+        a, b = self._exponents(t)
+        value = self.rough_log_moment(t)
+        grid = self._grid(real, least, most)
+        orders, which = np.unique(t.real, return_inverse=True) if least < most else (t.real[:1], np.zeros(len(t), int))
+        fixed, slope = self._bounds(grid, orders, real)
+        with np.errstate(over="ignore"):
+            sizes = fixed[which] + slope[which] * (np.abs(a) + np.abs(b))
+            return value, sizes * np.exp(-value.real) + 4 * UNIT
+
+    def rough_log_moment(self, t: Complexes) -> Complexes:
+        """log M(t) without the bound on its error: for searches, whose outcome is certified afterwards."""
+        grid = self._grid(not t.imag.any(), float(t.real.min()), float(t.real.max()))
+        a, b = self._exponents(t)
+        rows = max(1, _BLOCK // len(grid.x))
+        if len(t) <= rows:
+            return self._block(grid, a, b)
+        return np.concatenate([self._block(grid, a[i : i + rows], b[i : i + rows]) for i in range(0, len(t), rows)])
+
+    def log_moments(self, tilt: float, spacing: float, count: int) -> tuple[Complexes, Reals]:
+        """`log_moment` at tilt + ik·spacing, k < count, as one matrix product: much faster, a little less exact.
+
+        exp((a₀ + ikΔ·sign)·log w) with k = j·B + i is a product of a factor in j and one in i.
+        """
+        block = max(1, math.isqrt(count))
+        t = tilt + 1j * spacing * np.arange(count)
+        a, b = self._exponents(t[:1])
+        grid = self._grid(False, tilt, tilt)
+        turn = -grid.up if self.kind == "add" else grid.up - grid.down
+        start = a[0] * grid.up + b[0] * grid.down
+        if float((start.real + grid.log_weight.real).max()) > 600.0:
+            return self.log_moment(t)
+        fine = np.exp(np.multiply.outer(1j * spacing * np.arange(block), turn))
+        jumps = 1j * spacing * block * np.arange(-(-count // block))
+        coarse = np.exp(start + grid.log_weight + np.multiply.outer(jumps, turn))
+        moments = (coarse @ fine.T).ravel()[:count]
+        fixed, slope = self._bounds(grid, np.array([tilt]), False)
+        sizes = np.abs(coarse[0])
+        rounding = UNIT * ((len(grid.x) + 32) * sizes.sum() + 8 * np.abs(t) * (sizes @ np.abs(turn)))
+        a, b = self._exponents(t)
+        with np.errstate(divide="ignore"):
+            error = (fixed[0] + slope[0] * (np.abs(a) + np.abs(b)) + rounding) / np.abs(moments)
+            return np.log(moments), error
+
+    def _block(self, grid: _Grid, a: Complexes, b: Complexes) -> Complexes:
+        """log M, by M = 1 + ∫ φ (w₊^a w₋^b - 1 - a(w₊-1) - b(w₋-1)), where ∫φ = ∫φw₊ = ∫φw₋ = 1:
+        no digits are lost when M ≈ 1.
+        """
+        if grid.eta == 0:
+            power, linear = np.multiply.outer(a.real, grid.up.real), np.multiply.outer(a.real, grid.v_up.real)
+            if self.kind == "replace":
+                power += np.multiply.outer(b.real, grid.down.real)
+                linear += np.multiply.outer(b.real, grid.v_down.real)
+            weight = grid.log_weight.real
+            if float(power.max()) < 650.0:
+                m = (np.expm1(power) - linear) @ np.exp(weight)
+                value = np.log1p(m)
+            else:
+                lift = power + weight
+                top = lift.max(axis=1)
+                value = np.log(np.exp(lift - top[:, None]).sum(axis=1)) + top
+            real: Complexes = value.astype(complex)
+            return real
+        power, linear = np.multiply.outer(a, grid.up), np.multiply.outer(a, grid.v_up)
+        if self.kind == "replace":
+            power += np.multiply.outer(b, grid.down)
+            linear += np.multiply.outer(b, grid.v_down)
+        if float(power.real.max()) < 650.0:
+            value_c = log1p((expm1(power) - linear) @ np.exp(grid.log_weight))
+        else:
+            lift = power + grid.log_weight
+            top = lift.real.max(axis=1)
+            value_c = np.log(np.exp(lift - top[:, None]).sum(axis=1)) + top
+        return value_c
+
+    def _bounds(self, grid: _Grid, orders: Reals, real: bool) -> tuple[Reals, Reals]:
+        """Bounds on the absolute error of M at each Re t in `orders`: a fixed part, and one per |a| + |b|."""
+        s, q = self.shift, self.rate
+        a, b = (w.real for w in self._exponents(orders.astype(complex)))
+        growth = math.exp(grid.eta**2 / 2)
+        log_flat = grid.log_weight.real - grid.eta**2 / 2  # log of h·φ(x)
+        flat = np.exp(log_flat)
+        with np.errstate(over="ignore"):
+            moduli = np.exp(self._moduli(grid.up.real, grid.down.real, a, b) + log_flat)
+            # trapezoid rule: the integrand's modulus on the far edges of the strip of analyticity
+            edge = np.zeros_like(orders)
+            centre, half = self._line(real)
+            for angle in {0.0, s * (abs(centre) + half)}:
+                up, down = (
+                    np.log(np.abs(1 - q + q * np.exp(sign * s * grid.x - s * s / 2 + 1j * angle)) + 1e-300)
+                    for sign in (1.0, -1.0)
+                )
+                edge = np.maximum(edge, np.exp(self._moduli(up, down, a, b) + log_flat).sum(axis=1))
+            strip = self._strip_error(grid.step, real, 4 * edge + 2)  # a sum over ≤ 2 humps is ≥ 1/3 of the integral
+            strip_slope = self._strip_error(grid.step, real, np.full_like(orders, 2 * q))
+            pruned = 20 * growth * math.exp(-_CUT) * (1 + moduli.max(axis=1) / grid.step)
+            logs = np.abs(grid.up) + np.abs(grid.down)
+            each = np.maximum(moduli, flat) * logs + flat * (np.abs(grid.v_up) + np.abs(grid.v_down))
+            rounding = 8 * UNIT * growth * (each @ (4 + grid.x**2))
+            # log-sum-exp branch: powers are so large that only relative rounding of their sum matters
+            rounding += np.where(moduli.sum(axis=1) > 1e100, 1e4 * UNIT * growth * moduli.sum(axis=1), 0.0)
+        return strip + pruned, strip_slope + rounding + 20 * growth * math.exp(-_CUT) * q
+
+    def _moduli(self, up: Reals, down: Reals, a: Reals, b: Reals) -> Reals:
+        """log |w₊^a w₋^b| for real exponents, a row each."""
+        out: Reals = np.multiply.outer(a, up)
+        return out + np.multiply.outer(b, down) if self.kind == "replace" else out
+
+    def decay(self, tilt: float, frequency: Reals) -> Reals:
+        s, q = self.shift, self.rate
+        grid = self._grid(True, tilt, tilt)
+        a, b = (w.real[0] for w in self._exponents(np.array([complex(tilt)])))
+        sign = -1.0 if self.kind == "add" else 1.0
+        weight = np.exp(grid.log_weight.real + (a * grid.up + b * grid.down).real)  # h·φ·w₊^a·w₋^b, sums to M(tilt)
+        here = float(weight.sum())
+        # turned lines stay so far from the zeros of w that the real line's nodes serve them, too, to 1e-11
+        most = 0.45 if self.kind == "remove" else 0.2
+        angles = most * min(math.pi, 4.0 * s) * 2.0 ** -np.arange(0.0, 11.0)
+        z = np.multiply.outer(np.exp(1j * sign * angles), q * np.exp(s * grid.x - s * s / 2)) + (1 - q)
+        bend = a * (np.log(np.abs(z)) - grid.up.real)
+        turn = np.abs(np.angle(z))
+        if self.kind == "replace":
+            z = np.multiply.outer(np.exp(-1j * angles), q * np.exp(-s * grid.x - s * s / 2)) + (1 - q)
+            bend += b * (np.log(np.abs(z)) - grid.down.real)
+            turn += np.abs(np.angle(z))
+        # |M(tilt + iv)| ≤ e^{eta²/2} (M(tilt) - ∫ φ w₊^a w₋^b (1 - e^{bend - v·turn})), with eta = angle / s
+        falls = np.minimum(bend[None] - frequency[:, None, None] * turn[None], 600.0)
+        left = -np.expm1(falls) @ (weight / here)
+        left = np.clip(left - 1e-11, 0.0, 1.0 - 1e-9)
+        bound = -np.log1p(-left) - (angles / s) ** 2 / 2
+        best: Reals = np.maximum(0.0, bound.max(axis=1) * (1 - 1e-9))
+        return best

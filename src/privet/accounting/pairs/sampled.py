@@ -1,0 +1,217 @@
+"""Pairs of other sampled mechanisms: fixed-size batches of Gaussian noise, and Poisson batches of Laplace noise.
+
+Their moments are integrals over an interval that ends at a kink of the loss, so they are summed by Gauss-Legendre
+panels; `docs/proofs/contour.md`, section 4, has the error bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from privet.accounting.pairs.base import UNIT, Complexes, Reals
+from privet.accounting.pairs.mixture import MixturePair, expm1
+from privet.accounting.pairs.simple import LaplacePair
+
+__all__ = ["FixedSizePair", "SampledLaplacePair"]
+
+_RULE = np.polynomial.legendre.leggauss(24)
+_PANEL_ERROR = 64 / 15 / (1 - 1 / 9) * 9.0**-24  # of a 24-point panel, per unit modulus on the ellipse rho = 3
+
+
+def _panels(start: float, end: float, half: float) -> tuple[Reals, Reals, float]:
+    """Nodes and weights of equal Gauss-Legendre panels of half-width at most `half`."""
+    count = max(1, math.ceil((end - start) / (2 * half)))
+    if count > 2000:
+        raise OverflowError(f"{count} panels are needed for moments of this order")
+    half = (end - start) / (2 * count)
+    centres = start + half * (1 + 2 * np.arange(count))
+    return (centres[:, None] + half * _RULE[0]).ravel(), np.tile(half * _RULE[1], count), half
+
+
+def _sum_blocks(t: Complexes, nodes: int, integrate: Callable[[Complexes], Complexes]) -> Complexes:
+    rows = max(1, 200_000 // nodes)
+    return np.concatenate([integrate(t[i : i + rows]) for i in range(0, len(t), rows)])
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSizePair:
+    """Gaussian noise on a batch of fixed size, one record of the data exchanged.
+
+    Zhu, Dong and Wang (2022, theorem 11): if N(shift, 1) against N(0, 1) dominates the unsampled step, the sampled
+    one is dominated by the curve H_α((1-q)Q + qP ‖ Q) for α ≥ 1 and H_α(P ‖ (1-q)P + qQ) for α < 1. Read as one
+    pair: losses above 0 as when a record leaves, below 0 as when it joins, and an atom at 0 with the rest.
+    Unlike the worst pair of a single step (Lebeda et al. 2024), this curve is valid under composition.
+    """
+
+    rate: float
+    shift: float
+    infinite: float = 0.0
+    lowest: float = -math.inf
+    highest: float = math.inf
+    atoms: tuple[float, ...] = (0.0,)
+
+    def _sides(self) -> tuple[MixturePair, MixturePair]:
+        return MixturePair(self.rate, self.shift, "remove"), MixturePair(self.rate, self.shift, "add")
+
+    def above(self, loss: Reals) -> tuple[Reals, Reals]:
+        loss = np.asarray(loss, dtype=float)
+        remove, add = self._sides()
+        right, left = remove.above(np.maximum(loss, 0.0)), add.below(np.minimum(loss, 0.0))
+        return np.where(loss >= 0, right[0], 1 - left[0]), np.where(loss >= 0, right[1], 1 - left[1])
+
+    def below(self, loss: Reals) -> tuple[Reals, Reals]:
+        loss = np.asarray(loss, dtype=float)
+        remove, add = self._sides()
+        right, left = remove.above(np.maximum(loss, 0.0)), add.below(np.minimum(loss, 0.0))
+        return np.where(loss >= 0, 1 - right[0], left[0]), np.where(loss >= 0, 1 - right[1], left[1])
+
+    def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
+        # M - 1 = ∫_{s/2}^∞ φ (w^{1+t} - 1)(1 - w^{-t}): the atom and both sides together, without cancellation
+        t = np.asarray(t, dtype=complex)
+        q, s = self.rate, self.shift
+        top = float(np.abs(t.imag).max())
+        most = max(float(t.real.max()), -1 - float(t.real.min()), 0.0)
+        half = min(0.5, 0.9 / s, 3.0 / (top * s) if top else 1.0, 2.5 / (12 + s * (1 + most)))
+        x, weight, half = _panels(s / 2, s / 2 + 11.5 + s * (1 + most), half)
+        ell = np.log1p(q * np.expm1(s * x - s * s / 2))
+        log_flat = -x * x / 2 - math.log(math.sqrt(2 * math.pi)) + np.log(weight)
+
+        def integrate(block: Complexes) -> Complexes:
+            product = expm1(np.multiply.outer(1 + block, ell)) * -expm1(-np.multiply.outer(block, ell))
+            return product @ np.exp(log_flat)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            m = _sum_blocks(t, len(x), integrate)
+            value = np.log(1 + m)
+            orders, which = np.unique(t.real, return_inverse=True)
+            steep = np.maximum(np.maximum(orders, -1 - orders), 0.0)
+            powers = np.exp(np.multiply.outer(1 + steep, ell) + log_flat) + np.exp(log_flat)
+            size, spread = powers.sum(axis=1)[which], (powers @ (ell * (4 + x * x)))[which]
+            tall, wide = half * 4 / 3, half * 2 / 3
+            slack = math.exp(tall**2 / 2 + 2 * top * s * tall + 2 * (wide + half) * (s * (1 + most) + 12))
+            error = (_PANEL_ERROR * 4 * slack + 1e-25) * size + 32 * UNIT * (1 + 2 * np.abs(t)) * spread
+            return value, error / np.abs(1 + m) + 8 * UNIT
+
+    def decay(self, tilt: float, frequency: Reals) -> Reals:
+        # Each side's integral is moved from [s/2, ∞) to Im xi = ±eta, up the vertical at s/2 and along; what the two
+        # verticals leave nearly cancels, and is bounded by V (docs/proofs/contour.md, section 4).
+        q, s, c = self.rate, self.shift, tilt
+        x, weight, half = _panels(s / 2, s / 2 + 11.5 + s * (1 + max(c, 0.0)), min(0.25, 0.5 / s))
+        frequency = np.minimum(frequency, 12 / (s * half))  # what the panels resolve; the bound holds beyond
+        z = q * np.exp(s * x - s * s / 2)
+        ell = np.log1p(q * np.expm1(s * x - s * s / 2))
+        flat = weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+        above, under = flat * np.exp((1 + c) * ell), flat * np.exp(-c * ell)
+        here = math.exp(float(self.log_moment(np.array([complex(c)]))[0][0].real))
+        best = np.zeros_like(frequency)
+        for angle in 0.45 * min(math.pi, 4.0 * s) * 2.0 ** -np.arange(0.0, 11.0):
+            eta = angle / s
+            turned = (1 - q) + z * np.exp(1j * angle)
+            bend, turn = np.log(np.abs(turned)) - ell, np.angle(turned)
+            falls = eta * eta / 2 - np.multiply.outer(frequency, turn)
+            left = -np.expm1((1 + c) * bend + falls) @ above - np.expm1(-c * bend + falls) @ under
+            # the verticals, at xi = s/2 ± iy
+            y = eta / 2 * (1 + _RULE[0])
+            side = 1 + q * expm1(1j * s * y)
+            size, twist = np.log(np.abs(side)), np.angle(side)
+            # |e^{a+i(phase+2v·size)} - e^b| ≤ |e^a - e^b| + e^min(a,b)·(|phase| + 2v|size|), and v·e^{-v·twist} falls
+            # once v·twist exceeds 1: both parts of the bound never rise with the frequency
+            decays = np.multiply.outer(frequency, twist)
+            fixed = np.abs(np.exp((1 + c) * size) - np.exp(-c * size)) + np.abs((1 + 2 * c) * twist - s * y)
+            late = np.where(decays < 1, math.exp(-1), decays * np.exp(-decays))
+            gap = np.exp(-decays) * fixed + 2 * np.abs(size) / np.maximum(twist, 1e-300) * late
+            edge = math.exp(-s * s / 8) / math.sqrt(2 * math.pi) * 1.01
+            left -= edge * gap @ (np.exp(y * y / 2) * eta / 2 * _RULE[1])
+            best = np.maximum(best, np.clip(left / here - 1e-11, 0.0, 1.0 - 1e-9))
+        return -np.log1p(-best) * (1 - 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledLaplacePair:
+    """Laplace noise on a Poisson batch: (1-q)·Lap(0,1) + q·Lap(distance,1) against Lap(0,1), or the reverse."""
+
+    rate: float
+    distance: float
+    kind: Literal["remove", "add"]
+    infinite: float = 0.0
+
+    def _ends(self) -> tuple[float, float]:
+        low, high = (math.log1p(self.rate * math.expm1(e)) for e in (-self.distance, self.distance))
+        return (low, high) if self.kind == "remove" else (-high, -low)
+
+    @property
+    def lowest(self) -> float:
+        return self._ends()[0]
+
+    @property
+    def highest(self) -> float:
+        return self._ends()[1]
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        return self._ends()
+
+    def _base(self, loss: Reals) -> Reals:
+        """The loss of the unsampled step at which log(1 - q + q·e^base) is `loss`; beyond the ends, far away."""
+        excess = np.expm1(np.minimum(loss, 700.0)) + self.rate
+        with np.errstate(divide="ignore", invalid="ignore"):
+            base = np.where(excess > 0, np.log(np.maximum(excess, 1e-320) / self.rate), -math.inf)
+        # rounding must not lose an atom at an end of the support
+        low, high = (math.log1p(self.rate * math.expm1(e)) for e in (-self.distance, self.distance))
+        snap = 16 * UNIT * (1 + np.abs(loss))
+        base = np.where(np.abs(loss - low) <= snap, -self.distance, base)
+        return np.where(np.abs(loss - high) <= snap, self.distance, base)
+
+    def above(self, loss: Reals) -> tuple[Reals, Reals]:
+        loss, q = np.asarray(loss, dtype=float), self.rate
+        law = LaplacePair(self.distance)
+        if self.kind == "remove":
+            p, base = law.above(self._base(loss))
+            return (1 - q) * base + q * p, base
+        p, base = law.below(np.nextafter(self._base(-loss), -math.inf))
+        return base, (1 - q) * base + q * p
+
+    def below(self, loss: Reals) -> tuple[Reals, Reals]:
+        loss, q = np.asarray(loss, dtype=float), self.rate
+        law = LaplacePair(self.distance)
+        if self.kind == "remove":
+            p, base = law.below(self._base(loss))
+            return (1 - q) * base + q * p, base
+        p, base = law.above(np.nextafter(self._base(-loss), -math.inf))
+        return base, (1 - q) * base + q * p
+
+    def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
+        # expectations over the unsampled loss under Q: atoms e^{-d}/2 at d and 1/2 at -d, density e^{-(d+y)/2}/4
+        t = np.asarray(t, dtype=complex)
+        q, d = self.rate, self.distance
+        power = 1 + t if self.kind == "remove" else -t
+        top = float(np.abs(t.imag).max())
+        steepest = float(np.abs(power.real).max())
+        half = min(0.5, 0.5 * d, 3.0 / top if top else 1.0, 2.5 / (1 + steepest))
+        y, weight, half = _panels(-d, d, half)
+        y = np.concatenate([y, [-d, d]])
+        mass = np.concatenate([weight * np.exp(-(d + y[:-2]) / 2) / 4, [0.5, 0.5 * math.exp(-d)]])
+        v = q * np.expm1(y)
+        ell = np.log1p(v)
+
+        def integrate(block: Complexes) -> Complexes:  # ∫ v = 0, so the linear part may be left out exactly
+            part: Complexes = (expm1(np.multiply.outer(block, ell)) - np.multiply.outer(block, v)) @ mass.astype(
+                complex
+            )
+            return part
+
+        m = _sum_blocks(power, len(y), integrate)
+        growth = np.exp(np.multiply.outer(power.real, ell)) + 1
+        tall, wide = half * 4 / 3, half * 5 / 3
+        slack = math.exp(tall * top + 2 * (wide + half) * (1 + steepest))
+        rounding = 32 * UNIT * (1 + np.abs(power)) * (growth @ (mass * (np.abs(v) + np.abs(ell))))
+        error = _PANEL_ERROR * slack * (1 + np.abs(power)) * (growth @ mass) + rounding
+        return np.log(1 + m), error / np.abs(1 + m) + 8 * UNIT
+
+    def decay(self, tilt: float, frequency: Reals) -> Reals:
+        return np.zeros_like(frequency)  # atoms never decay

@@ -1,0 +1,207 @@
+"""What does a run cost? The questions people ask, answered by the best accountant that has a proof."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.accounting import events as ev
+from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncertified
+from privet.accounting.pairs.dominating import directions, leaves
+from privet.accounting.pairs.simple import ConcentratedBound
+from privet.errors import InvalidParameter, LooseBound, NoProvenBound
+from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
+
+__all__ = ["bounds", "delta", "epsilon", "guarantee", "profile"]
+
+_LOOSE = 1e-3  # a bracket wider than this, relatively, is worth a warning
+
+
+def epsilon(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: str = "auto") -> float:
+    """The least epsilon, rounded up, for which the run is certified (epsilon, delta)-private.
+
+    Promise: never below the truth, rounding included, whatever the data and whatever later steps made of earlier
+    outputs. Theorem: see `guarantee`, whose sentence names it. Unit: nats.
+
+    Parameters
+    ----------
+    run : an event, e.g. `Gaussian(noise_multiplier=1.1).poisson(rate=0.01) * 1000`
+    delta : in (0, 1); well below one over the number of records
+    neighbours : "replace_one", "zero_out" or "add_remove"
+    accountant : "auto" for the tightest that is valid, or a name from `compare`
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> run = Gaussian(noise_multiplier=1.1).poisson(rate=256 / 60_000) * 14_062
+    >>> f'{epsilon(run, delta=1e-5, neighbours="add_remove"):.8f}'
+    '2.38159692'
+    """
+    return _ask(run, neighbours, accountant, check_delta(delta), None)[0].upper
+
+
+def delta(run: ev.Event, *, epsilon: float, neighbours: Neighbours, accountant: str = "auto") -> float:
+    """The least delta, rounded up, for which the run is certified (epsilon, delta)-private.
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> run = Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1000
+    >>> f'{delta(run, epsilon=1.0, neighbours="add_remove"):.9f}'
+    '0.002612421'
+    """
+    return _ask(run, neighbours, accountant, None, check_epsilon(epsilon))[0].upper
+
+
+def bounds(
+    run: ev.Event,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    neighbours: Neighbours,
+    accountant: str = "auto",
+) -> Bounds:
+    """A certified interval that holds the true epsilon at `delta`, or the true delta at `epsilon`.
+
+    Truth means: of the dominating pairs (docs/proofs/pairs.md), which are attained by some data set except for
+    fixed-size batches and the exponential mechanism.
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> low, high = bounds(Gaussian(noise_multiplier=1.0), delta=1e-5, neighbours="add_remove")
+    >>> low <= 4.3771780956812245 <= high, high / low - 1 < 1e-9
+    (True, True)
+    """
+    if (delta is None) == (epsilon is None):
+        raise InvalidParameter(
+            f"Expected exactly one of delta and epsilon, got delta={delta!r} and epsilon={epsilon!r}: "
+            "one is given, the other is the answer. Drop one of them."
+        )
+    checked_delta = check_delta(delta) if delta is not None else None
+    checked_epsilon = check_epsilon(epsilon) if epsilon is not None else None
+    return _ask(run, neighbours, accountant, checked_delta, checked_epsilon)[0]
+
+
+def profile(
+    run: ev.Event, epsilons: Sequence[float] | NDArray[np.float64], *, neighbours: Neighbours, accountant: str = "auto"
+) -> NDArray[np.float64]:
+    """delta(epsilon), each a certified upper bound, at each of `epsilons`.
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> [f"{d:.4f}" for d in profile(Gaussian(noise_multiplier=1.0), [0.0, 1.0], neighbours="add_remove")]
+    ['0.3829', '0.1269']
+    """
+    return np.array([delta(run, epsilon=float(e), neighbours=neighbours, accountant=accountant) for e in epsilons])
+
+
+def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: str = "auto") -> Guarantee:
+    """The promise of a run as a value whose `str` is a sentence to sign, with what it rests on.
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> promise = guarantee(Gaussian(noise_multiplier=5.0) * 10, delta=1e-6, neighbours="replace_one")
+    >>> promise.accountant, f"{promise.epsilon:.4f}"
+    ('closed', '6.4881')
+    """
+    found, name = _ask(run, neighbours, accountant, check_delta(delta), None)
+    return Guarantee(
+        epsilon=found.upper,
+        delta=float(delta),
+        neighbours=neighbours,
+        accountant=name,
+        theorem=THEOREMS[name],
+        lower=found.lower,
+        sampling=_description(run),
+        assumptions=_assumptions(run),
+    )
+
+
+def _ask(
+    run: ev.Event, neighbours: Neighbours, accountant: str, delta: float | None, epsilon: float | None
+) -> tuple[Bounds, str]:
+    if not isinstance(run, ev.Event):
+        raise InvalidParameter(
+            f"Expected an event, got {type(run).__name__}: only events can be priced. "
+            "Start from Gaussian(noise_multiplier=...) or another event."
+        )
+    check_neighbours(neighbours)
+    if accountant == "auto":
+        return _best(run, neighbours, delta, epsilon)
+    if accountant not in ACCOUNTANTS:
+        raise InvalidParameter(
+            f"Expected accountant to be 'auto' or one of {', '.join(map(repr, ACCOUNTANTS))}, got {accountant!r}: "
+            "an accountant that is not known has no theorem. Use 'auto'."
+        )
+    try:
+        found = ACCOUNTANTS[accountant](run, neighbours, delta, epsilon)
+    except Uncertified:
+        raise NoProvenBound(
+            f"Expected a run whose line integral can be certified, got {run!r}: its loss is made of atoms. "
+            "Use accountant='auto' or 'fourier'."
+        ) from None
+    return found, accountant
+
+
+def _best(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> tuple[Bounds, str]:
+    """The tightest accountant that is valid: closed form, else contour, else Fourier; Rényi where nothing else is."""
+    ways = directions(run, neighbours)
+    if any(isinstance(pair, ConcentratedBound) for way in ways for pair, _ in way.steps):
+        return ACCOUNTANTS["renyi"](run, neighbours, delta, epsilon), "renyi"
+    try:
+        return ACCOUNTANTS["closed"](run, neighbours, delta, epsilon), "closed"
+    except NoProvenBound:
+        pass
+    try:
+        found, name = ACCOUNTANTS["contour"](run, neighbours, delta, epsilon), "contour"
+    except Uncertified:
+        found, name = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon), "fourier"
+    if found.upper - found.lower > _LOOSE * found.upper:
+        loose = ACCOUNTANTS["renyi"](run, neighbours, delta, epsilon)
+        if loose.upper < found.upper:
+            found, name = Bounds(found.lower, loose.upper), "renyi"
+        if found.upper - found.lower > _LOOSE * found.upper and found.upper > 1e-290:
+            warnings.warn(
+                f"The bound {found.upper:.6g} is certified, but all that is known of the truth is that it lies in "
+                f"[{found.lower:.6g}, {found.upper:.6g}].",
+                LooseBound,
+                stacklevel=4,
+            )
+    return found, name
+
+
+def _description(run: ev.Event) -> str:
+    """What ran, as the clause of a sentence."""
+    return "; ".join(f"{count:,} release{'s' if count > 1 else ''} of {_words(leaf)}" for leaf, count in leaves(run))
+
+
+def _words(leaf: ev.Event) -> str:
+    match leaf:
+        case ev.Gaussian(noise_multiplier=noise):
+            return f"Gaussian noise (noise multiplier {noise:g})"
+        case ev.Laplace(scale=scale):
+            return f"Laplace noise (scale {scale:g} × clip)"
+        case ev.PoissonSampled(event=inner, rate=rate):
+            return f"{_words(inner)} on Poisson batches (rate {rate:g})"
+        case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
+            return f"{_words(inner)} on batches of {batch:,} out of {records:,} without replacement"
+    return repr(leaf)
+
+
+def _assumptions(run: ev.Event) -> tuple[str, ...]:
+    kinds = [leaf for leaf, _ in leaves(run)]
+    inner = [leaf.event if isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) else leaf for leaf in kinds]
+    found = []
+    if any(isinstance(leaf, ev.Gaussian | ev.Laplace) for leaf in inner):
+        found.append("each record's contribution is clipped before summation and the noise is drawn as described")
+    if any(isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) for leaf in kinds):
+        found.append("batches are drawn afresh at each step and stay secret")
+    if any(isinstance(leaf, ev.Pure | ev.Approximate | ev.ZeroConcentrated) for leaf in inner):
+        found.append("the stated guarantees of the declared parts hold for this neighbour relation")
+    return tuple(found)
