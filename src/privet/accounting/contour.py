@@ -37,8 +37,8 @@ __all__ = [
 Steps = Sequence[tuple[Pair, int]]
 
 _DIGITS = 21.0  # natural log of the relative accuracy aimed at
-_MOST_NODES = 2000
-_MANY_NODES = 300  # beyond this, see whether the tail is cheaper
+_MOST_NODES = 6000
+_MANY_NODES = 2500  # beyond this, see whether the tail is cheaper
 
 
 def log_moment(steps: Steps, t: Complexes) -> tuple[Complexes, Reals]:
@@ -220,7 +220,7 @@ def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes) -> tup
     value = np.zeros(nodes.shape, dtype=complex)
     error = np.zeros(nodes.shape)
     for pair, count in steps:
-        if isinstance(pair, MixturePair) and (count < 300 or (len(nodes) > 150 and count < 20_000)):
+        if isinstance(pair, MixturePair) and len(nodes) > (24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
         else:
             one, relative = pair.log_moment(nodes)
@@ -243,7 +243,7 @@ def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float) -> Line 
     log_m = float(_rough(steps, np.array([c]))[0])
     spacing = 2 * math.pi / period
     # reach: the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), below e^{-_DIGITS} of delta
-    counts = np.unique(np.ceil(np.geomspace(5, _MOST_NODES, 26)))
+    counts = np.unique(np.ceil(np.geomspace(5, _MOST_NODES, 30)))
     fall = sum((count * pair.decay(c, spacing * counts) for pair, count in steps), np.zeros_like(counts))
     rest = log_m - fall - c * epsilon - np.log(math.pi * spacing * counts)
     enough = np.flatnonzero(rest < log_delta - _DIGITS)

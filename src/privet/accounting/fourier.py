@@ -30,7 +30,7 @@ _TRIM = 1e-10  # share of δ that a step's losses beyond its lattice may make up
 _TAIL = 1e-8  # tilted mass allowed outside the window, by a Chernoff bound
 _EXPONENT = 600.0  # exponents beyond are out of the range in which answers are looked for
 _FEWEST, _MOST = 1 << 14, 1 << 20  # points of the transform
-_MOST_CELLS = 1 << 19  # of one step: this is what bounds the memory
+_MOST_CELLS = 1 << 18  # of one step: this is what bounds the memory
 
 
 def fourier_delta(

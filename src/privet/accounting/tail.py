@@ -180,7 +180,7 @@ class _High:
         far = (self.eta + _HALF_STRIP / pair.shift) ** 2 / 2
         strip = 2 * edge * math.exp(far) / math.expm1(2 * math.pi * _HALF_STRIP / pair.shift / self.step)
         pruned = 20 * math.exp(-_REACH + self.eta**2 / 2)
-        relative = (strip + rounding + pruned) / np.abs(1 + m) + 4 * UNIT
+        relative = (strip + rounding + pruned) / np.abs(1 + m) + 4 * UNIT * np.abs(value)
         return self.count * value, self.count * np.log1p(relative)
 
 

@@ -1,0 +1,15 @@
+"""The command line. Thin: each command has a Python twin, which its help names.
+
+privet epsilon     privet.accounting.epsilon, .guarantee
+privet delta       privet.accounting.delta, .bounds
+privet noise       privet.accounting.calibrate
+privet compare     privet.accounting.compare
+privet profile     privet.accounting.profile
+privet meaning     privet.report.meaning
+"""
+
+from __future__ import annotations
+
+from privet.cli.commands import main
+
+__all__ = ["main"]

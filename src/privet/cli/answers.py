@@ -1,0 +1,91 @@
+"""How an answer leaves the command line: a sentence or JSON on stdout, remarks and refusals on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privet.accounting.event_json import to_json
+from privet.accounting.events import Event
+from privet.errors import LooseBound, PrivetError
+from privet.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Answering", "answer", "draw", "guarantee_record"]
+
+
+class Refusal(click.ClickException):
+    """An error that the user can mend: one paragraph on stderr, exit code 2."""
+
+    exit_code = 2
+
+
+class Answering(click.Command):
+    """A command whose known errors become one paragraph, and whose warnings become remarks; never a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; turn what went wrong into words."""
+        try:
+            with warnings.catch_warnings(record=True) as remarks:
+                warnings.simplefilter("always", LooseBound)
+                return super().invoke(ctx)
+        except (PrivetError, ImportError, OSError, UnicodeDecodeError) as error:
+            raise Refusal(str(error)) from None
+        finally:
+            _pass_on(remarks)
+
+
+def _pass_on(remarks: list[warnings.WarningMessage]) -> None:
+    """Say in one line that bounds are loose, however often it was remarked; leave other warnings as they are."""
+    notes = list(dict.fromkeys(str(remark.message) for remark in remarks if remark.category is LooseBound))
+    if notes:
+        more = f" (And {len(notes) - 1} more bounds likewise.)" if len(notes) > 1 else ""
+        click.echo(f"Note: {notes[0]}{more}", err=True)
+    for remark in remarks:
+        if remark.category is not LooseBound:
+            warnings.warn_explicit(remark.message, remark.category, remark.filename, remark.lineno)
+
+
+class Answers(click.Group):
+    """A group of answering commands."""
+
+    command_class = Answering
+
+
+def answer(text: str, record: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the sentence, or the record as one JSON object; both say the same."""
+    click.echo(json.dumps(_plain(record), allow_nan=False) if as_json else text)
+
+
+def guarantee_record(promise: Guarantee, run: Event) -> dict[str, Any]:
+    """Return all that a guarantee says, and the event it is about, by field name."""
+    record = {field.name: getattr(promise, field.name) for field in fields(promise)}
+    return record | {"event": json.loads(to_json(run))}
+
+
+def draw(figure: Callable[[], Figure], path: Path | None) -> None:
+    """Draw the figure to `path` if one is asked for, and say so on stderr."""
+    if path is None:
+        return
+    from privet.report import save
+
+    click.echo(f"Figure written to {save(figure(), path)}.", err=True)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):  # also NumPy's
+        return float(value) if math.isfinite(value) else None
+    return value

@@ -1,0 +1,29 @@
+"""Reports for people: what an epsilon means, and figures.
+
+    meaning(run, delta=..., neighbours=...)     what the best attack can gain, in words
+    profile_figure, steps_figure, tradeoff_figure, comparison_figure, save      needs the extra `privet[plot]`
+
+The figures import matplotlib only when one is drawn.
+"""
+
+from __future__ import annotations
+
+from privet.report.figures import comparison_figure, profile_figure, save, steps_figure, tradeoff_figure
+from privet.report.meaning import Attack, Meaning, meaning, reach
+from privet.report.tradeoff import best_attack, best_guess, implied_profile, posterior
+
+__all__ = [
+    "Attack",
+    "Meaning",
+    "best_attack",
+    "best_guess",
+    "comparison_figure",
+    "implied_profile",
+    "meaning",
+    "posterior",
+    "profile_figure",
+    "reach",
+    "save",
+    "steps_figure",
+    "tradeoff_figure",
+]

@@ -1,0 +1,296 @@
+"""Four figures: the profile, epsilon against steps, the trade-off curve, all accountants side by side.
+
+Each returns a matplotlib `Figure` of its own (no global state, no window) on white with dark text, so that it reads
+the same on a light and on a dark page. Curves are told apart by colour (Okabe and Ito's eight, safe for the
+colour-blind) *and* by dashes. Needs the extra `privet[plot]`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet import accounting
+from privet.accounting.events import Event
+from privet.errors import InvalidParameter
+from privet.privacy import Neighbours, check_delta, check_neighbours, up
+from privet.report.meaning import RELATION, reach, run_profile
+from privet.report.tradeoff import best_attack
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["comparison_figure", "profile_figure", "save", "steps_figure", "tradeoff_figure"]
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1)), "-", "--")
+_INK, _FAINT, _PAPER = "#222222", "#8a8a8a", "#ffffff"
+_STYLE: dict[Any, Any] = {
+    "font.size": 11,
+    "font.family": "DejaVu Sans",
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "axes.facecolor": _PAPER,
+    "figure.facecolor": _PAPER,
+    "savefig.facecolor": _PAPER,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.8,
+    "lines.linewidth": 2.2,
+    "legend.frameon": False,
+    "mathtext.default": "regular",
+    "figure.constrained_layout.w_pad": 0.12,
+    "figure.constrained_layout.h_pad": 0.12,
+}
+
+
+def profile_figure(
+    runs: Event | Mapping[str, Event],
+    *,
+    neighbours: Neighbours,
+    epsilons: Sequence[float] | NDArray[np.float64] | None = None,
+    mark: tuple[float, float] | None = None,
+    accountant: str = "auto",
+) -> Figure:
+    """Draw delta against epsilon, one curve a run, delta on a logarithmic scale.
+
+    Promise: every curve is `privet.accounting.profile`, an upper bound. A delta of 0 is off the scale and left out.
+
+    Parameters
+    ----------
+    runs : one event, or events by the names to put in the legend
+    neighbours, accountant : as in :func:`privet.accounting.profile`
+    epsilons : where to compute; by default 0 up to where delta is about 1e-12
+    mark : a pair (epsilon, delta) to point out
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> profile_figure(Gaussian(noise_multiplier=2.0), neighbours="add_remove").axes[0].get_ylabel()
+    'δ (probability)'
+    """
+    check_neighbours(neighbours)
+    named = _named(runs)
+    with _canvas("Privacy profile", f"δ for every ε, upper bound; {RELATION[neighbours]}") as (figure, axes):
+        smallest, ends = 1.0, []
+        for style, (name, run) in zip(_styles(), named.items(), strict=False):
+            at = epsilons
+            if at is None:
+                at = np.linspace(0.0, reach(run, neighbours=neighbours, accountant=accountant), 61)
+            deltas = accounting.profile(run, at, neighbours=neighbours, accountant=accountant)
+            axes.plot(at, np.where(deltas > 0, deltas, np.nan), label=name, **style)
+            smallest = min(smallest, float(np.min(deltas, where=deltas > 0, initial=1.0)))
+            ends += [float(np.min(at)), float(np.max(at)) * 1.02]
+        axes.set(xlabel="ε (nats)", ylabel="δ (probability)", yscale="log", ylim=(smallest / 3, 2.0))
+        axes.set_xlim(min(ends), max(ends))
+        if mark is not None:
+            axes.plot(*mark, marker="o", color=_INK, linestyle="none", zorder=3)
+            axes.annotate(
+                f"ε = {up(mark[0], 4)}, δ = {up(mark[1], 3)}", mark, (8, 6), textcoords="offset points", color=_INK
+            )
+        _legend(axes, named)
+    return figure
+
+
+def steps_figure(
+    steps_of: Event | Mapping[str, Event],
+    *,
+    steps: int | Sequence[int],
+    delta: float,
+    neighbours: Neighbours,
+    accountants: Sequence[str] = ("auto",),
+) -> Figure:
+    """Draw epsilon against the number of steps, one curve a kind of step and accountant.
+
+    Promise: every point is `privet.accounting.epsilon(step * count, delta=...)`, an upper bound.
+
+    Parameters
+    ----------
+    steps_of : one step, or steps by the names to put in the legend
+    steps : the last step (about thirty points from 1 up to it are computed), or the very numbers of steps
+    delta, neighbours : as in :func:`privet.accounting.epsilon`
+    accountants : names; several, to see how much a looser one overstates
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> figure = steps_figure(Gaussian(noise_multiplier=50.0), steps=100, delta=1e-6, neighbours="add_remove")
+    >>> figure.axes[0].get_xlabel()
+    'steps'
+    """
+    check_delta(delta)
+    check_neighbours(neighbours)
+    named = _named(steps_of)
+    counts = _counts(steps) if isinstance(steps, int) else [int(step) for step in steps]
+    curves = {
+        ", ".join(word for word in (name, accountant if len(accountants) > 1 else "") if word): (event, accountant)
+        for name, event in named.items()
+        for accountant in accountants
+    }
+    with _canvas("Privacy spent", f"ε at δ = {delta:.3g}, upper bound; {RELATION[neighbours]}") as (figure, axes):
+        for style, (name, (event, accountant)) in zip(_styles(), curves.items(), strict=False):
+            spent = [
+                accounting.epsilon(event * count, delta=delta, neighbours=neighbours, accountant=accountant)
+                for count in counts
+            ]
+            axes.plot(counts, spent, label=name, **style)
+        axes.set(xlabel="steps", ylabel="ε (nats)", xlim=(0, max(counts)))
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}"))
+        _legend(axes, curves)
+    return figure
+
+
+def tradeoff_figure(runs: Event | Mapping[str, Event], *, neighbours: Neighbours, accountant: str = "auto") -> Figure:
+    """Draw the least false negative rate against the false positive rate of the best attack.
+
+    Promise: no attack lies below a curve. The diagonal is perfect privacy: an attack no better than a coin.
+
+    Parameters
+    ----------
+    runs : one event, or events by the names to put in the legend
+    neighbours, accountant : as in :func:`privet.accounting.profile`
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> figure = tradeoff_figure(Gaussian(noise_multiplier=1.0), neighbours="add_remove")
+    >>> [line.get_label() for line in figure.axes[0].lines]
+    ['perfect privacy', 'this run']
+    """
+    check_neighbours(neighbours)
+    named = _named(runs) if isinstance(runs, Mapping) else {"this run": runs}
+    rates = np.unique(np.concatenate((np.geomspace(1e-5, 0.05, 60), np.linspace(0.05, 1.0, 96))))
+    with _canvas("What the best attack must get wrong", RELATION[neighbours], size=(6.0, 6.2)) as (figure, axes):
+        axes.plot([0, 1], [1, 0], color=_FAINT, linewidth=1.2, label="perfect privacy")
+        for style, (name, run) in zip(_styles(), named.items(), strict=False):
+            profile = run_profile(run, neighbours=neighbours, accountant=accountant)
+            misses = 1.0 - best_attack(profile, rates, grid=64, refinements=0)
+            axes.plot(rates, misses, label=name, **style)
+            if len(named) == 1:
+                axes.fill_between(rates, misses, color=style["color"], alpha=0.1, linewidth=0)
+                if np.interp(0.4, rates, misses) > 0.06:  # else there is no room for the words
+                    axes.text(0.02, 0.015, "no attack gets here", color=style["color"])
+        axes.set(xlabel="false positive rate", ylabel="false negative rate, at least", aspect="equal")
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        axes.legend(loc="upper right")
+    return figure
+
+
+def comparison_figure(run: Event, *, delta: float, neighbours: Neighbours) -> Figure:
+    """Draw every accountant's epsilon as a bar with its value, the tightest first.
+
+    Promise: the numbers are those of `privet.accounting.compare`; an accountant that has no bound says so.
+
+    Examples
+    --------
+    >>> from privet.accounting import Gaussian
+    >>> figure = comparison_figure(Gaussian(noise_multiplier=5.0), delta=1e-6, neighbours="add_remove")
+    >>> figure.axes[0].get_xlabel()
+    'ε (nats)'
+    """
+    check_neighbours(neighbours)
+    rows = accounting.compare(run, delta=delta, neighbours=neighbours).rows
+    rows = tuple(sorted(rows, key=lambda row: math.inf if row.epsilon is None else row.epsilon))
+    values = [math.nan if row.epsilon is None or math.isinf(row.epsilon) else row.epsilon for row in rows]
+    known = [value for value in values if not math.isnan(value)]
+    best, longest = (min(known), max(known)) if known else (0.0, 1.0)
+    # the bars share a scale that starts at 0, so hopeless accountants are cut off rather than squeezing the rest
+    near = [value for value in known if value <= 6 * best]
+    end = (longest if len(near) == len(known) else 1.6 * max(near)) or 1.0
+    size = (7.4, 1.5 + 0.42 * len(rows))
+    subtitle = f"ε at δ = {delta:.3g}, upper bounds; {RELATION[neighbours]}"
+    with _canvas("Every accountant's price for the same run", subtitle, size=size) as (figure, axes):
+        drawn = [0.0 if math.isnan(value) else min(value, end) for value in values]
+        colours = [_COLOURS[0] if value == best else "#9dbfd6" if value <= end else "#dde5ea" for value in values]
+        axes.barh(range(len(rows)), drawn, color=colours, height=0.68)
+        for place, (row, value, length) in enumerate(zip(rows, values, drawn, strict=True)):
+            if row.epsilon is None or math.isnan(value):
+                said, colour = ("no bound" if row.epsilon is None else "∞"), _FAINT
+            else:
+                said, colour = up(value, 5) + (" (bar cut)" if value > end else ""), _INK
+            axes.annotate(said, (length, place), (5, 0), textcoords="offset points", va="center", color=colour)
+        axes.set_yticks(range(len(rows)), [row.accountant for row in rows])
+        axes.invert_yaxis()
+        axes.set(xlabel="ε (nats)", xlim=(0, end * (1.3 if longest > end else 1.15)))
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+    return figure
+
+
+def save(figure: Figure, path: str | Path) -> Path:
+    """Write a figure to `path`, in the format its ending names, on white with dark text whatever the local style.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from privet.accounting import Gaussian
+    >>> figure = tradeoff_figure(Gaussian(noise_multiplier=1.0), neighbours="add_remove")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(figure, Path(folder) / "tradeoff.png").name
+    'tradeoff.png'
+    """
+    path = Path(path)
+    formats = figure.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in formats:
+        raise InvalidParameter(
+            f"Expected a file name ending in one of {', '.join(sorted(formats))}, got {path.name!r}: the ending says "
+            "what to write. Use .png or .svg."
+        )
+    figure.savefig(path, dpi=160, facecolor=_PAPER)
+    return path
+
+
+@contextmanager
+def _canvas(title: str, subtitle: str, size: tuple[float, float] = (7.4, 4.6)) -> Iterator[tuple[Figure, Axes]]:
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "Expected matplotlib, which draws the figures, got none installed. Run: pip install 'privet[plot]'."
+        ) from error
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        axes.set_title(f"{title}\n", loc="left", fontsize=13, fontweight="bold")
+        axes.annotate(subtitle, (0, 1), (0, 7), xycoords="axes fraction", textcoords="offset points", color="#555555")
+        yield figure, axes
+
+
+def _styles() -> Iterator[dict[str, Any]]:
+    while True:
+        for colour, dashes in zip(_COLOURS, _DASHES, strict=True):
+            yield {"color": colour, "linestyle": dashes}
+
+
+def _named(runs: Event | Mapping[str, Event]) -> Mapping[str, Event]:
+    named = runs if isinstance(runs, Mapping) else {"": runs}
+    if not named:
+        raise InvalidParameter("Expected at least one run to draw, got none. Pass an event, or events by name.")
+    return named
+
+
+def _legend(axes: Axes, named: Mapping[str, object]) -> None:
+    if len(named) > 1:
+        axes.legend()
+
+
+def _counts(last: int) -> list[int]:
+    """About thirty whole numbers from 1 to `last`: denser at first, where epsilon rises fastest."""
+    return sorted({max(1, round(last * fraction**2)) for fraction in np.linspace(0.0, 1.0, 31)})
