@@ -1,11 +1,11 @@
 """The exceptions and warnings that a caller may want to catch.
 
-    PrivetError
-    ├── InvalidParameter   (also a ValueError)  a number or name that promises nothing
-    ├── NoProvenBound      (also a ValueError)  nobody has proved a bound for this pairing
-    ├── RuleOutOfRange     (also a ValueError)  a lecture's rule, asked where it is false
-    └── EventFormat        (also a ValueError)  JSON that is not an event of this version
-    LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
+PrivetError
+├── InvalidParameter   (also a ValueError)  a number or name that promises nothing
+├── NoProvenBound      (also a ValueError)  nobody has proved a bound for this pairing
+├── RuleOutOfRange     (also a ValueError)  a lecture's rule, asked where it is false
+└── EventFormat        (also a ValueError)  JSON that is not an event of this version
+LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
 """
 
 from __future__ import annotations

@@ -108,11 +108,11 @@ the true epsilon in [1, 1].
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
             return (
-                f"The release promises nothing at delta = {self.delta:.6g}: epsilon is infinite for "
+                f"The release promises nothing at delta = {up(self.delta, 6)}: epsilon is infinite for "
                 f"{_MEANING[self.neighbours]}; {self.sampling}. Add noise, or accept a larger delta."
             )
         sentence = (
-            f"The release is ({up(self.epsilon)}, {self.delta:.6g})-differentially private for "
+            f"The release is ({up(self.epsilon)}, {up(self.delta, 6)})-differentially private for "
             f"{_MEANING[self.neighbours]}; {self.sampling}; priced by the {self.accountant} accountant "
             f"({self.theorem}), which puts the true epsilon in [{down(self.lower)}, {up(self.epsilon)}]."
         )

@@ -69,6 +69,8 @@ def _rough(steps: Steps, t: Reals) -> Reals:
 
 def infinite_mass(steps: Steps) -> float:
     """P(L = ∞) of the whole run."""
+    if any(pair.infinite >= 1.0 for pair, _ in steps):
+        return 1.0
     return -math.expm1(sum(count * math.log1p(-pair.infinite) for pair, count in steps))
 
 
@@ -143,9 +145,12 @@ class Line:
     log_orders: Reals
 
     @classmethod
-    def laid(cls, steps: Steps, saddle: float, epsilon: float, log_delta: float) -> Line | None:
-        """Lay a line for delta(epsilon) ≈ e^log_delta; None if its truncation cannot be certified."""
-        return _lay(steps, saddle, epsilon, log_delta)
+    def laid(cls, steps: Steps, saddle: float, epsilon: float, log_delta: float, *, exact: bool = False) -> Line | None:
+        """Lay a line for delta(epsilon) ≈ e^log_delta; None if its truncation cannot be certified.
+
+        `exact` spends time to lose fewer digits, for where the integral is much smaller than its integrand.
+        """
+        return _lay(steps, saddle, epsilon, log_delta, exact)
 
     def upper(self, epsilon: float) -> float:
         """A certified upper bound on delta(epsilon)."""
@@ -156,6 +161,10 @@ class Line:
         """A certified lower bound on delta(epsilon)."""
         total, slack = self._sum(epsilon)
         return (self.infinite + max(0.0, total - slack - self._aliases(epsilon))) * (1 - 4 * UNIT)
+
+    def total(self, epsilon: float) -> float:
+        """The trapezoid sum: the finite part of delta(epsilon), neither bounded from above nor below."""
+        return self._sum(epsilon)[0]
 
     def slope(self, epsilon: float) -> float:
         """d delta / d epsilon of the trapezoid sum."""
@@ -215,12 +224,12 @@ def _tilt_and_period(
     return float(tilts[best]), float(period[best])  # an infinite period means that no order bounds the upper tail
 
 
-def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes) -> tuple[Complexes, Reals]:
+def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes, exact: bool) -> tuple[Complexes, Reals]:
     """`log_moment` on equally spaced nodes, by the faster way where its rounding is harmless."""
     value = np.zeros(nodes.shape, dtype=complex)
     error = np.zeros(nodes.shape)
     for pair, count in steps:
-        if isinstance(pair, MixturePair) and len(nodes) > (24 if count < 100_000 else 200):
+        if isinstance(pair, MixturePair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
         else:
             one, relative = pair.log_moment(nodes)
@@ -229,7 +238,7 @@ def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes) -> tup
     return value, error
 
 
-def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float) -> Line | None:
+def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: bool) -> Line | None:
     orders = saddle * np.array([0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])
     try:
         with np.errstate(all="ignore"):
@@ -259,7 +268,7 @@ def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float) -> Line 
         else:
             return None
     nodes = c + 1j * spacing * np.arange(last + 1)
-    values, error = _on_line(steps, c, spacing, nodes)
+    values, error = _on_line(steps, c, spacing, nodes, exact)
     log_cut += float(values[0].real + error[0])
     return Line(steps, c, spacing, nodes, values, error, log_cut, tail, infinite_mass(steps), orders, log_orders)
 
@@ -274,7 +283,15 @@ def contour_delta(steps: Steps, epsilon: float, *, start: float = 0.0) -> tuple[
     if log_bound < -690:
         return infinite * (1 - 4 * UNIT), infinite * (1 + 4 * UNIT) + math.exp(max(-740.0, log_bound))
     line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0)
-    return None if line is None else (line.lower(epsilon), line.upper(epsilon))
+    if line is None:
+        return None
+    lower, upper = line.lower(epsilon), line.upper(epsilon)
+    finite = line.total(epsilon)
+    if upper - lower > 1e-8 * upper and 0 < finite < math.exp(log_bound - 6.0):  # laid for too large a delta
+        again = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True)
+        if again is not None:
+            lower, upper = max(lower, again.lower(epsilon)), min(upper, again.upper(epsilon))
+    return lower, upper
 
 
 def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
@@ -290,8 +307,8 @@ def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
     if line is None or upper is None:
         return None
     lower = _largest_below(line, delta, upper)
-    if upper - lower > 1e-8 * upper and upper < 0.999 * start:  # laid too far off: once more, where the answer is
-        again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta)
+    if upper - lower > 1e-7 * upper:  # laid too far off, or for too few digits: once more, where the answer is
+        again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=True)
         better = None if again is None else _solve(again, delta, upper)
         if again is not None and better is not None:
             lower, upper = max(lower, _largest_below(again, delta, better)), min(upper, better)

@@ -108,7 +108,7 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
     >>> from privet.accounting import Gaussian
     >>> promise = guarantee(Gaussian(noise_multiplier=5.0) * 10, delta=1e-6, neighbours="replace_one")
     >>> promise.accountant, f"{promise.epsilon:.4f}"
-    ('closed', '6.4881')
+    ('closed', '6.3993')
     """
     found, name = _ask(run, neighbours, accountant, check_delta(delta), None)
     return Guarantee(

@@ -187,9 +187,10 @@ class MixturePair:
         grid = self._grid(real, least, most)
         orders, which = np.unique(t.real, return_inverse=True) if least < most else (t.real[:1], np.zeros(len(t), int))
         fixed, slope = self._bounds(grid, orders, real)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             sizes = fixed[which] + slope[which] * (np.abs(a) + np.abs(b))
-            return value, sizes * np.exp(-value.real) + 4 * UNIT * np.abs(value)
+            error = sizes * np.exp(-value.real) + 4 * UNIT * np.abs(value)
+        return value, np.where(np.isnan(error), math.inf, error)
 
     def rough_log_moment(self, t: Complexes) -> Complexes:
         """log M(t) without the bound on its error: for searches, whose outcome is certified afterwards."""

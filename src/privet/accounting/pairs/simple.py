@@ -158,11 +158,11 @@ class DiscretePair:
 
     @property
     def lowest(self) -> float:
-        return self.losses[0]
+        return self.losses[0] if self.losses else 0.0
 
     @property
     def highest(self) -> float:
-        return self.losses[-1]
+        return self.losses[-1] if self.losses else 0.0
 
     @property
     def atoms(self) -> tuple[float, ...]:
