@@ -1,0 +1,291 @@
+"""The house rules: imports point down, what is exported exists and is explained, what is written is true."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import privet
+from privet.cli import main
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "privet"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+# Imports point to the left only.
+ROOMS = [
+    "errors",
+    "privacy",
+    "randomness",
+    "accounting",
+    "losses",
+    "geometry",
+    "sampling",
+    "clipping",
+    "noise",
+    "plan",
+    "solvers",
+    "theory",
+    "preprocessing",
+    "estimators",
+    "torch",
+    "engines",
+    "ledger",
+    "audit",
+    "report",
+    "cli",
+    "__main__",
+]
+ACCOUNTING = [
+    "events",
+    "event_json",
+    "numerics",
+    "gaussian",
+    "composition",
+    "amplification",
+    "conversions",
+    "pairs",
+    "tail",
+    "lattice",
+    "window",
+    "fourier",
+    "contour",
+    "pricing",
+    "closed",
+    "engines",
+    "moments",
+    "theorems",
+    "accountants",
+    "query",
+    "calibrate",
+    "compare",
+    "filters",
+]
+
+# Public names that carry no example of their own, and why.
+WITHOUT_EXAMPLE = {
+    "Approximate": "an event; the example of Event shows how events are written",
+    "Composed": "an event; written with +",
+    "ExponentialMechanism": "an event; the example of Event shows how events are written",
+    "FixedSizeSampled": "an event; written with .without_replacement",
+    "Gaussian": "an event; the example of Event shows how events are written",
+    "Laplace": "an event; the example of Event shows how events are written",
+    "PoissonSampled": "an event; written with .poisson",
+    "Pure": "an event; the example of Event shows how events are written",
+    "RandomizedResponse": "an event; the example of Event shows how events are written",
+    "Repeated": "an event; written with *",
+    "ZeroConcentrated": "an event; the example of Event shows how events are written",
+    "errors": "a module; its docstring draws the tree of exceptions",
+    "main": "the command line; docs/cli.md has the examples, and they are run below",
+}
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def packages() -> list[str]:
+    """Names of all packages, privet first."""
+    inner = (m.name for m in pkgutil.walk_packages(privet.__path__, "privet.") if m.ispkg)
+    return ["privet", *inner]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Dotted names of the privet modules (or of names inside them) that the file imports, wherever in it."""
+    parts = ["privet", *path.relative_to(SOURCE).with_suffix("").parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = ".".join([*parts[: -node.level], *filter(None, [node.module])]) if node.level else node.module
+            names = [f"{origin}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (name for name in names if name.split(".")[0] == "privet")
+
+
+def room_of(dotted: str, order: list[str], depth: int) -> int | None:
+    """Rank of the part at `depth` of a dotted name; None for what lives in the package's own __init__."""
+    parts = dotted.split(".")
+    return order.index(parts[depth]) if len(parts) > depth and parts[depth] in order else None
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_down_the_list_of_rooms(path: Path) -> None:
+    """A room imports only rooms before it; inside accounting, a file only files before it."""
+    here = ".".join(["privet", *path.relative_to(SOURCE).with_suffix("").parts])
+    if here == "privet.__init__":
+        return
+    for depth, order, prefix in ((1, ROOMS, "privet."), (2, ACCOUNTING, "privet.accounting.")):
+        if not here.startswith(prefix) or here == prefix + "__init__":
+            continue
+        mine = room_of(here, order, depth)
+        assert mine is not None, f"{here} is in no room: give it a place in the list above"
+        for there in imports(path):
+            if there.startswith(prefix):
+                theirs = room_of(there, order, depth)
+                assert theirs is not None, f"{here} imports {there}: import from the file that defines it"
+                assert theirs <= mine, f"{here} imports {there}, which lives above it"
+
+
+@pytest.mark.parametrize("package", packages())
+def test_public_names_exist_sorted_and_complete(package: str) -> None:
+    """`__all__` is sorted, each of its names exists, and nothing of privet is exported by accident."""
+    module = importlib.import_module(package)
+    listed = getattr(module, "__all__", [])
+    assert sorted(set(listed)) == list(listed)
+    missing = [name for name in listed if not hasattr(module, name)]
+    assert not missing
+    ours = {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith("privet")
+    }
+    assert ours <= set(listed), "imported into the package but not in __all__"
+
+
+@pytest.mark.parametrize("package", packages())
+def test_public_names_are_explained_by_example(package: str) -> None:
+    """Every function and class that is exported has a docstring with an example, or a reason not to."""
+    module = importlib.import_module(package)
+    for name in getattr(module, "__all__", []):
+        value = getattr(module, name)
+        if not (callable(value) or name in WITHOUT_EXAMPLE) or getattr(value, "__module__", "") == "typing":
+            continue
+        doc = value.__doc__ or ""
+        assert doc.strip(), f"{package}.{name} has no docstring"
+        if isinstance(value, type) and issubclass(value, Exception):
+            continue  # an error is raised, not called
+        assert ">>>" in doc or name in WITHOUT_EXAMPLE, f"{package}.{name} has no example"
+
+
+def test_every_reason_for_no_example_is_needed() -> None:
+    """The list of exceptions names only public names that indeed have no example."""
+    modules = [importlib.import_module(package) for package in packages()]
+    public = {name: getattr(module, name) for module in modules for name in getattr(module, "__all__", [])}
+    stale = [n for n in WITHOUT_EXAMPLE if n not in public or ">>>" in (public[n].__doc__ or "")]
+    assert not stale
+
+
+def test_pricing_needs_numpy_and_scipy_special_only() -> None:
+    """`import privet.accounting` loads nothing that is heavy or optional, and `import privet` not even NumPy."""
+    heavy = [
+        "matplotlib",
+        "click",
+        "torch",
+        "sklearn",
+        "pandas",
+        "mpmath",
+        "scipy.optimize",
+        "scipy.stats",
+        "scipy.integrate",
+    ]
+    for module, unwanted in (("privet", [*heavy, "numpy"]), ("privet.accounting", heavy)):
+        code = f"import sys, {module}; print(*[m for m in {unwanted!r} if m in sys.modules])"
+        loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert loaded.split() == [], f"import {module} loads {loaded}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_python_on_the_pages_runs(page: Path) -> None:
+    """Every `>>>` in the README and the docs runs and prints what the page says it prints."""
+    # Fences become blank lines, or the closing one would count as expected output; line numbers stay.
+    text = re.sub(r"^\s*```.*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    report: list[str] = []
+    failed = doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=report.append).failed
+    assert not failed, "".join(report)
+
+
+def console_examples() -> dict[str, tuple[str, str]]:
+    """Every `$ privet …` in a console block that needs no file and no shell: the command, and what it prints."""
+    found: dict[str, tuple[str, str]] = {}
+    for page in PAGES:
+        for block in re.findall(r"^```(?:console|text)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+            for chunk in re.split(r"^\$ ", block, flags=re.M)[1:]:
+                joined = re.sub(r"\\\n\s*", "", chunk)
+                command, _, printed = joined.partition("\n")
+                if command.startswith("privet ") and not re.search(r"--events|[|<>]", command):
+                    found[f"{page.name}-{len(found)}"] = (command, printed)
+    return found
+
+
+@pytest.mark.parametrize(("command", "printed"), console_examples().values(), ids=console_examples())
+def test_commands_on_the_pages_run(command: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every `$ privet …` in a console block succeeds and prints what the page says it prints."""
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, shlex.split(command, comments=True)[1:])
+    assert result.exit_code == 0, result.output
+    if printed.strip():
+        assert doctest.OutputChecker().check_output(printed, result.output, FLAGS), result.output
+
+
+def test_every_command_and_option_is_documented() -> None:
+    """docs/cli.md names each command of `privet` and each of its options."""
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert isinstance(main, click.Group)
+    for name, command in main.commands.items():
+        assert f"privet {name}" in page, f"docs/cli.md does not show privet {name}"
+        options = [o for p in command.params if isinstance(p, click.Option) for o in p.opts if o.startswith("--")]
+        missing = [option for option in options if option not in page]
+        assert not missing, f"docs/cli.md does not mention {missing} of privet {name}"
+
+
+def test_readme_names_the_commands_that_start_everything() -> None:
+    """A newcomer finds how to install, to see it work and to test it; and each of those targets exists."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert {"demo", "test"} <= {target for target in targets if f"make {target}" in readme}
+    named = re.findall(r"(?:^|`)make ([a-z-]+)", readme, re.M)
+    assert set(named) <= set(targets)
+    assert "pip install" in readme
+
+
+def test_changelog_has_the_version() -> None:
+    """The newest entry of the changelog is the version of the package."""
+    entries = re.findall(r"^## \[?(\d[^\]\s]*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert entries[0] == privet.__version__
+
+
+def test_licence_is_declared_and_present() -> None:
+    """pyproject.toml names the licence whose text is in LICENSE."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["license"] == "Apache-2.0"
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_every_test_states_its_promise() -> None:
+    """Each test function has a docstring."""
+    silent = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test") and not ast.get_docstring(node)
+    ]
+    assert not silent
+
+
+def test_no_paths_of_a_machine() -> None:
+    """No file that is handed over names a directory of the machine it was written on."""
+    folders = [ROOT / name for name in ("src", "tests", "docs", "examples", "benchmarks", ".ci")]
+    files = [p for p in ROOT.iterdir() if p.is_file()] + [p for f in folders for p in f.rglob("*") if p.is_file()]
+    text = {".py", ".md", ".toml", ".txt", ".json", ".yml", ".cfg", ""}
+    machine = re.compile(r"(?<![\w.])/(?:work|farm|root|home|Users|tmp)/")
+    guilty = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in files
+        if path.suffix in text and "__pycache__" not in path.parts
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if machine.search(line)
+    ]
+    assert not guilty
