@@ -150,7 +150,10 @@ class Line:
 
         `exact` spends time to lose fewer digits, for where the integral is much smaller than its integrand.
         """
-        return _lay(steps, saddle, epsilon, log_delta, exact)
+        try:
+            return _lay(steps, saddle, epsilon, log_delta, exact)
+        except OverflowError:  # an order too high to compute
+            return None
 
     def upper(self, epsilon: float) -> float:
         """A certified upper bound on delta(epsilon)."""
@@ -240,11 +243,8 @@ def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes, exact:
 
 def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: bool) -> Line | None:
     orders = saddle * np.array([0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])
-    try:
-        with np.errstate(all="ignore"):
-            moments, wrong = log_moment(steps, orders.astype(complex))
-    except OverflowError:
-        return None
+    with np.errstate(all="ignore"):
+        moments, wrong = log_moment(steps, orders.astype(complex))
     log_orders = np.where(np.isfinite(moments.real + wrong), moments.real + wrong, math.inf)
     c, period = _tilt_and_period(steps, epsilon, log_delta, saddle, orders, log_orders)
     if not math.isfinite(period):
@@ -307,8 +307,10 @@ def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
     if line is None or upper is None:
         return None
     lower = _largest_below(line, delta, upper)
-    if upper - lower > 1e-7 * upper:  # laid too far off, or for too few digits: once more, where the answer is
-        again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=True)
+    for exact in (False, True):  # laid too far off, or with too few digits: once more, where the answer is
+        if upper - lower <= 1e-7 * upper or (not exact and upper > 0.99 * start):
+            continue
+        again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=exact)
         better = None if again is None else _solve(again, delta, upper)
         if again is not None and better is not None:
             lower, upper = max(lower, _largest_below(again, delta, better)), min(upper, better)

@@ -29,7 +29,7 @@ __all__ = ["MixturePair", "expm1", "log1p"]
 
 _CUT = 60.0  # log of the relative size below which quadrature nodes are dropped
 _BLOCK = 200_000  # complex numbers worked on at a time
-_MOST_NODES = 400_000
+_MOST_NODES = 20_000
 
 
 def expm1(z: Complexes) -> Complexes:
@@ -44,7 +44,8 @@ def expm1(z: Complexes) -> Complexes:
 def log1p(z: Complexes) -> Complexes:
     """log(1 + z) with relative accuracy near 0, on the principal branch."""
     out = np.empty_like(z)
-    out.real = np.log1p(z.real * (2 + z.real) + z.imag**2) / 2
+    with np.errstate(divide="ignore"):  # log 0 is -inf: a moment that vanishes
+        out.real = np.log1p(z.real * (2 + z.real) + z.imag**2) / 2
     out.imag = np.arctan2(z.imag, 1 + z.real)
     return out
 
@@ -295,21 +296,23 @@ class MixturePair:
         grid = self._grid(True, tilt, tilt)
         a, b = (w.real[0] for w in self._exponents(np.array([complex(tilt)])))
         sign = -1.0 if self.kind == "add" else 1.0
-        weight = np.exp(grid.log_weight.real + (a * grid.up + b * grid.down).real)  # h·φ·w₊^a·w₋^b, sums to M(tilt)
-        here = float(weight.sum())
+        log_weight = (
+            grid.log_weight.real + (a * grid.up + b * grid.down).real
+        )  # of h·φ·w₊^a·w₋^b, which sums to M(tilt)
+        weight = np.exp(log_weight - log_weight.max())
         # turned lines stay so far from the zeros of w that the real line's nodes serve them, too, to 1e-11
         most = 0.45 if self.kind == "remove" else 0.2
         angles = most * min(math.pi, 4.0 * s) * 2.0 ** -np.arange(0.0, 11.0)
-        z = np.multiply.outer(np.exp(1j * sign * angles), q * np.exp(s * grid.x - s * s / 2)) + (1 - q)
-        bend = a * (np.log(np.abs(z)) - grid.up.real)
-        turn = np.abs(np.angle(z))
-        if self.kind == "replace":
-            z = np.multiply.outer(np.exp(-1j * angles), q * np.exp(-s * grid.x - s * s / 2)) + (1 - q)
-            bend += b * (np.log(np.abs(z)) - grid.down.real)
+        bend, turn = np.zeros((len(angles), len(grid.x))), np.zeros((len(angles), len(grid.x)))
+        factors = [(a, sign, grid.x), (b, -1.0, -grid.x)] if self.kind == "replace" else [(a, sign, grid.x)]
+        for power, side, x in factors:
+            rise = q * np.exp(np.minimum(s * x - s * s / 2, 300.0))
+            z = np.multiply.outer(np.exp(1j * side * angles), rise) + (1 - q)
+            bend += power * (np.log(np.abs(z)) - np.log(1 - q + rise))
             turn += np.abs(np.angle(z))
         # |M(tilt + iv)| ≤ e^{eta²/2} (M(tilt) - ∫ φ w₊^a w₋^b (1 - e^{bend - v·turn})), with eta = angle / s
         falls = np.minimum(bend[None] - frequency[:, None, None] * turn[None], 600.0)
-        left = -np.expm1(falls) @ (weight / here)
+        left = -np.expm1(falls) @ (weight / weight.sum())
         left = np.clip(left - 1e-11, 0.0, 1.0 - 1e-9)
         bound = -np.log1p(-left) - (angles / s) ** 2 / 2
         best: Reals = np.maximum(0.0, bound.max(axis=1) * (1 - 1e-9))

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from privet.accounting.pairs.base import UNIT, Complexes, Reals
-from privet.accounting.pairs.mixture import MixturePair, expm1
+from privet.accounting.pairs.mixture import MixturePair, expm1, log1p
 from privet.accounting.pairs.simple import LaplacePair
 
 __all__ = ["FixedSizePair", "SampledLaplacePair"]
@@ -76,18 +76,23 @@ class FixedSizePair:
         q, s = self.rate, self.shift
         top = float(np.abs(t.imag).max())
         most = max(float(t.real.max()), -1 - float(t.real.min()), 0.0)
+        if (1 + most) * (s * s * (1 + most) / 2 + math.log(q)) > 600.0:
+            raise OverflowError(f"moments of order {most:.3g} are too large to compute")
         half = min(0.5, 0.9 / s, 3.0 / (top * s) if top else 1.0, 2.5 / (12 + s * (1 + most)))
         x, weight, half = _panels(s / 2, s / 2 + 11.5 + s * (1 + most), half)
         ell = np.log1p(q * np.expm1(s * x - s * s / 2))
         log_flat = -x * x / 2 - math.log(math.sqrt(2 * math.pi)) + np.log(weight)
 
         def integrate(block: Complexes) -> Complexes:
-            product = expm1(np.multiply.outer(1 + block, ell)) * -expm1(-np.multiply.outer(block, ell))
-            return product @ np.exp(log_flat)
+            power = np.multiply.outer(1 + block, ell)
+            large = power.real > 40.0  # there -1 is lost in rounding, and e^power may overflow before φ makes it small
+            grown = np.where(large, np.exp(power + log_flat), expm1(np.where(large, 0.0, power)) * np.exp(log_flat))
+            total: Complexes = np.sum(grown * -expm1(-np.multiply.outer(block, ell)), axis=1)
+            return total
 
         with np.errstate(over="ignore", invalid="ignore"):
             m = _sum_blocks(t, len(x), integrate)
-            value = np.log(1 + m)
+            value = log1p(m)
             orders, which = np.unique(t.real, return_inverse=True)
             steep = np.maximum(np.maximum(orders, -1 - orders), 0.0)
             powers = np.exp(np.multiply.outer(1 + steep, ell) + log_flat) + np.exp(log_flat)
@@ -95,7 +100,7 @@ class FixedSizePair:
             tall, wide = half * 4 / 3, half * 2 / 3
             slack = math.exp(tall**2 / 2 + 2 * top * s * tall + 2 * (wide + half) * (s * (1 + most) + 12))
             error = (_PANEL_ERROR * 4 * slack + 1e-25) * size + 32 * UNIT * (1 + 2 * np.abs(t)) * spread
-            return value, error / np.abs(1 + m) + 8 * UNIT
+            return value, np.nan_to_num(error / np.abs(1 + m), nan=math.inf) + 8 * UNIT * np.abs(value)
 
     def decay(self, tilt: float, frequency: Reals) -> Reals:
         # Each side's integral is moved from [s/2, ∞) to Im xi = ±eta, up the vertical at s/2 and along; what the two
@@ -105,9 +110,9 @@ class FixedSizePair:
         frequency = np.minimum(frequency, 12 / (s * half))  # what the panels resolve; the bound holds beyond
         z = q * np.exp(s * x - s * s / 2)
         ell = np.log1p(q * np.expm1(s * x - s * s / 2))
-        flat = weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-        above, under = flat * np.exp((1 + c) * ell), flat * np.exp(-c * ell)
-        here = math.exp(float(self.log_moment(np.array([complex(c)]))[0][0].real))
+        log_here = float(self.log_moment(np.array([complex(c)]))[0][0].real)
+        log_flat = np.log(weight) - x * x / 2 - math.log(2 * math.pi) / 2 - log_here
+        above, under = np.exp(log_flat + (1 + c) * ell), np.exp(log_flat - c * ell)  # relative to M(tilt)
         best = np.zeros_like(frequency)
         for angle in 0.45 * min(math.pi, 4.0 * s) * 2.0 ** -np.arange(0.0, 11.0):
             eta = angle / s
@@ -122,12 +127,12 @@ class FixedSizePair:
             # |e^{a+i(phase+2v·size)} - e^b| ≤ |e^a - e^b| + e^min(a,b)·(|phase| + 2v|size|), and v·e^{-v·twist} falls
             # once v·twist exceeds 1: both parts of the bound never rise with the frequency
             decays = np.multiply.outer(frequency, twist)
-            fixed = np.abs(np.exp((1 + c) * size) - np.exp(-c * size)) + np.abs((1 + 2 * c) * twist - s * y)
+            fixed = np.abs(np.exp((1 + c) * size) - np.exp(-c * size)) + np.abs(twist - s * y)
             late = np.where(decays < 1, math.exp(-1), decays * np.exp(-decays))
             gap = np.exp(-decays) * fixed + 2 * np.abs(size) / np.maximum(twist, 1e-300) * late
-            edge = math.exp(-s * s / 8) / math.sqrt(2 * math.pi) * 1.01
+            edge = math.exp(-s * s / 8 - log_here) / math.sqrt(2 * math.pi) * 1.01
             left -= edge * gap @ (np.exp(y * y / 2) * eta / 2 * _RULE[1])
-            best = np.maximum(best, np.clip(left / here - 1e-11, 0.0, 1.0 - 1e-9))
+            best = np.maximum(best, np.clip(left - 1e-11, 0.0, 1.0 - 1e-9))
         return -np.log1p(-best) * (1 - 1e-9)
 
 
