@@ -60,11 +60,18 @@ def calibrate(
         spent = delta_of(run, epsilon=epsilon, neighbours=neighbours)
         return math.log(max(spent, 1e-300) / delta)
 
+    def dearer(value: float, other: float) -> bool:  # where delta is 1 at both, epsilon still tells them apart
+        prices = [
+            epsilon_of(family(round(v) if whole else v), delta=delta, neighbours=neighbours)  # type: ignore[arg-type]
+            for v in (value, other)
+        ]
+        return prices[0] > prices[1]
+
     low, high = _domain(between, whole)
     start = min(max(1.0, low), high) if between is None else math.sqrt(low * high)
     if whole:
         start = float(max(1, round(start)))
-    safe, unsafe = _bracket(excess, start, low, high, whole)
+    safe, unsafe = _bracket(excess, dearer, start, low, high, whole)
     if math.isnan(safe):
         raise InvalidParameter(
             f"Expected a parameter at which the run meets epsilon={epsilon:g}, delta={delta:g}, found none "
@@ -88,7 +95,12 @@ def _domain(between: tuple[float, float] | None, whole: bool) -> tuple[float, fl
 
 
 def _bracket(
-    excess: Callable[[float], float], start: float, low: float, high: float, whole: bool
+    excess: Callable[[float], float],
+    dearer: Callable[[float, float], bool],
+    start: float,
+    low: float,
+    high: float,
+    whole: bool,
 ) -> tuple[float, float]:
     """A safe and an unsafe value next to each other on a doubling scale; NaN where there is none."""
 
@@ -109,7 +121,7 @@ def _bracket(
         below = at(down) if down < start else math.nan
         more_is_safer = not math.isnan(below) and below > here
     else:
-        more_is_safer = above < here
+        more_is_safer = above < here or (above == here > 0 and dearer(start, up))
     # walk towards the crossing
     factor = 2.0 if (here > 0) == more_is_safer else 0.5
     last, value = start, start

@@ -38,7 +38,7 @@ Steps = Sequence[tuple[Pair, int]]
 
 _DIGITS = 21.0  # natural log of the relative accuracy aimed at
 _MOST_NODES = 6000
-_MANY_NODES = 2500  # beyond this, see whether the tail is cheaper
+_MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
 
 
 def log_moment(steps: Steps, t: Complexes) -> tuple[Complexes, Reals]:
@@ -143,6 +143,7 @@ class Line:
     infinite: float
     orders: Reals  # real orders above the tilt, and log M with its error there: they bound the aliases
     log_orders: Reals
+    _last: tuple[float, Complexes] = (math.nan, np.empty(0))  # the terms at the epsilon asked for last
 
     @classmethod
     def laid(cls, steps: Steps, saddle: float, epsilon: float, log_delta: float, *, exact: bool = False) -> Line | None:
@@ -177,8 +178,9 @@ class Line:
         return out + (self.tail.slope(epsilon) if self.tail else 0.0)
 
     def _terms(self, epsilon: float) -> Complexes:
-        out: Complexes = np.exp(self.log_m - self.nodes * epsilon) / (self.nodes * (1 + self.nodes))
-        return out
+        if epsilon != self._last[0]:
+            self._last = epsilon, np.exp(self.log_m - self.nodes * epsilon) / (self.nodes * (1 + self.nodes))
+        return self._last[1]
 
     def _sum(self, epsilon: float) -> tuple[float, float]:
         f = self._terms(epsilon)
@@ -336,16 +338,16 @@ def _solve(line: Line, delta: float, start: float) -> float | None:
         value = line.upper(epsilon)
         if value <= delta:
             safe = epsilon
-            if value >= delta * (1 - 1e-13) or epsilon == 0.0:
+            if value >= delta * (1 - 1e-11) or epsilon == 0.0:
                 break
         else:
             unsafe = epsilon
         if math.isfinite(safe) and safe - unsafe <= 4e-16 * safe:
             break
         rate = -line.slope(epsilon) / max(value, 1e-300)
-        change = math.log(max(value, 1e-300) / delta) / rate if rate > 0 else math.nan
         # aim a hair to the safe side, so that the last step lands there
-        target = max(0.0, epsilon + change + 1e-14 * max(abs(change), epsilon))
+        change = (math.log(max(value, 1e-300) / delta) + 4e-12) / rate if rate > 0 else math.nan
+        target = max(0.0, epsilon + change)
         if not unsafe < target < safe:
             target = (max(unsafe, 0.0) + safe) / 2 if math.isfinite(safe) else 2 * epsilon + 1e-3
         epsilon = target

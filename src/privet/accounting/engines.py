@@ -76,7 +76,7 @@ def _engine(
     worst = Bounds(0.0, 0.0)
     for way in ways:
         if delta is not None:
-            if worst.lower > 0 and _surely_below(way.steps, worst.lower, delta):
+            if worst.lower > 0 and _surely_below(way.steps, worst.lower, delta, delta_by):
                 continue
             low, high = epsilon_by(way.steps, delta)
         else:
@@ -85,11 +85,14 @@ def _engine(
     return worst
 
 
-def _surely_below(steps: Steps, epsilon: float, delta: float) -> bool:
-    """Whether a Rényi bound already proves delta(epsilon) ≤ delta in this direction."""
+def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) -> bool:
+    """Whether delta(epsilon) ≤ delta in this direction, by one look at that epsilon: cheaper than solving for it."""
     infinite = infinite_mass(steps)
     if epsilon >= sum(count * pair.highest for pair, count in steps):
         return infinite * (1 + 1e-14) <= delta
+    if delta_by is _contour_delta:
+        found = contour_delta(steps, epsilon)
+        return found is not None and found[1] <= delta
     order = best_order(steps, "log_delta", epsilon)
     bound = float(chernoff_log_delta(steps, epsilon, np.array([order]))[0])
     return infinite + math.exp(min(bound, 0.0)) <= delta * (1 - 1e-14)

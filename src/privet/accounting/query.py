@@ -17,6 +17,7 @@ from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, ch
 
 __all__ = ["bounds", "delta", "epsilon", "guarantee", "profile"]
 
+_WIDE = 2e-6  # a bracket wider than this, relatively, is worth asking a second engine
 _LOOSE = 1e-3  # a bracket wider than this, relatively, is worth a warning
 
 
@@ -162,6 +163,10 @@ def _best(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: f
         found, name = ACCOUNTANTS["contour"](run, neighbours, delta, epsilon), "contour"
     except Uncertified:
         found, name = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon), "fourier"
+    if name == "contour" and found.upper - found.lower > _WIDE * found.upper:
+        other = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon)
+        name = "fourier" if other.upper < found.upper else name
+        found = Bounds(max(found.lower, other.lower), min(found.upper, other.upper))
     if found.upper - found.lower > _LOOSE * found.upper:
         loose = ACCOUNTANTS["renyi"](run, neighbours, delta, epsilon)
         if loose.upper < found.upper:

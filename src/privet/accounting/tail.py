@@ -198,6 +198,8 @@ def fermi_tail(
         return None
     for slack in (3.0, 8.0, 20.0, 50.0):
         end = max((slack - log_tolerance) / omega, 1.1 * tilt)
+        if any(p.shift * (9.0 + p.shift * (1 + end)) > 600.0 for p, _ in mixtures):
+            return None  # orders so high that e^{s·x} overflows
         highs = [_High.of(p, n, end) for p, n in mixtures]
         least = max(high.least_height(end) for high in highs) / spacing + 1.5
         if least > _MOST_NODES:

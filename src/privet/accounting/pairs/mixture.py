@@ -44,8 +44,10 @@ def expm1(z: Complexes) -> Complexes:
 def log1p(z: Complexes) -> Complexes:
     """log(1 + z) with relative accuracy near 0, on the principal branch."""
     out = np.empty_like(z)
-    with np.errstate(divide="ignore"):  # log 0 is -inf: a moment that vanishes
-        out.real = np.log1p(z.real * (2 + z.real) + z.imag**2) / 2
+    large = np.abs(z) > 1e8
+    with np.errstate(divide="ignore", over="ignore"):  # log 0 is -inf: a moment that vanishes
+        near = np.log1p(z.real * (2 + z.real) + z.imag**2) / 2
+        out.real = np.where(large, np.log(np.abs(z)), near) if large.any() else near
     out.imag = np.arctan2(z.imag, 1 + z.real)
     return out
 
