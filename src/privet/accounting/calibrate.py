@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from privet.accounting import events as ev
 from privet.accounting.numerics import bracketed_root
-from privet.accounting.query import delta as delta_of
-from privet.accounting.query import epsilon as epsilon_of
+from privet.accounting.query import ask
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_epsilon, check_neighbours
 
@@ -57,15 +56,13 @@ def calibrate(
 
     def excess(value: float) -> float:
         run = family(round(value) if whole else value)  # type: ignore[arg-type]  # callers say which by `whole`
-        spent = delta_of(run, epsilon=epsilon, neighbours=neighbours)
+        spent = ask(run, neighbours, "auto", None, epsilon)[0].upper
         return math.log(max(spent, 1e-300) / delta)
 
     def dearer(value: float, other: float) -> bool:  # where delta is 1 at both, epsilon still tells them apart
-        prices = [
-            epsilon_of(family(round(v) if whole else v), delta=delta, neighbours=neighbours)  # type: ignore[arg-type]
-            for v in (value, other)
-        ]
-        return prices[0] > prices[1]
+        runs = [family(round(v) if whole else v) for v in (value, other)]  # type: ignore[arg-type]
+        here, there = (ask(run, neighbours, "auto", delta, None)[0].upper for run in runs)
+        return here > there
 
     low, high = _domain(between, whole)
     start = min(max(1.0, low), high) if between is None else math.sqrt(low * high)
@@ -178,7 +175,7 @@ def _settled(
     """Step away from the unsafe side until `epsilon` itself, asked at `delta`, agrees."""
     step = math.copysign(_TOLERANCE / 8, safe - unsafe) if not math.isnan(unsafe) else 0.0
     for _ in range(40):
-        if epsilon_of(family(safe), delta=delta, neighbours=neighbours) <= epsilon or step == 0.0:
+        if ask(family(safe), neighbours, "auto", delta, None)[0].upper <= epsilon or step == 0.0:
             return safe
         safe *= 1 + step
         step *= 2

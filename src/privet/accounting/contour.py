@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -80,18 +80,23 @@ def _hook(t: Reals) -> Reals:
     return out
 
 
+@np.errstate(all="ignore")
 def chernoff_log_delta(steps: Steps, epsilon: float, t: Reals) -> Reals:
     """log of the Rényi bound on delta(epsilon) at each order 1 + t, without the infinite mass."""
     value, error = log_moment(steps, t.astype(complex))
-    out: Reals = value.real + error - t * epsilon + _hook(t)
-    return out
+    return _or_infinite(value.real + error - t * epsilon + _hook(t))
 
 
+@np.errstate(all="ignore")
 def chernoff_epsilon(steps: Steps, log_delta: float, t: Reals) -> Reals:
     """The Rényi bound on epsilon at each order 1 + t, for the finite part of delta."""
     value, error = log_moment(steps, t.astype(complex))
-    out: Reals = (value.real + error + _hook(t) - log_delta) / t
-    return out
+    return _or_infinite((value.real + error + _hook(t) - log_delta) / t)
+
+
+def _or_infinite(bounds: Reals) -> Reals:
+    """A bound that could not be computed bounds nothing."""
+    return np.where(np.isnan(bounds), math.inf, bounds)
 
 
 def best_order(steps: Steps, objective: str, target: float, *, start: float = 0.0, fine: bool = False) -> float:
@@ -143,7 +148,7 @@ class Line:
     infinite: float
     orders: Reals  # real orders above the tilt, and log M with its error there: they bound the aliases
     log_orders: Reals
-    _last: tuple[float, Complexes] = (math.nan, np.empty(0))  # the terms at the epsilon asked for last
+    _last: tuple[float, Complexes] = field(default=(math.nan, np.empty(0)), init=False, repr=False)  # latest terms
 
     @classmethod
     def laid(cls, steps: Steps, saddle: float, epsilon: float, log_delta: float, *, exact: bool = False) -> Line | None:
@@ -275,6 +280,7 @@ def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: b
     return Line(steps, c, spacing, nodes, values, error, log_cut, tail, infinite_mass(steps), orders, log_orders)
 
 
+@np.errstate(all="ignore")  # what overflows becomes an infinite or undefined bound, and neither certifies anything
 def contour_delta(steps: Steps, epsilon: float, *, start: float = 0.0) -> tuple[float, float] | None:
     """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified."""
     infinite = infinite_mass(steps)
@@ -296,6 +302,7 @@ def contour_delta(steps: Steps, epsilon: float, *, start: float = 0.0) -> tuple[
     return lower, upper
 
 
+@np.errstate(all="ignore")
 def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
     """Certified (lower, upper) on epsilon(delta) in one direction; None where the line cannot be certified."""
     infinite = infinite_mass(steps)

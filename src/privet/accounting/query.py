@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 
@@ -15,7 +16,7 @@ from privet.accounting.pairs.simple import ConcentratedBound
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
-__all__ = ["bounds", "delta", "epsilon", "guarantee", "profile"]
+__all__ = ["ask", "bounds", "delta", "epsilon", "guarantee", "profile"]
 
 _WIDE = 2e-6  # a bracket wider than this, relatively, is worth asking a second engine
 _LOOSE = 1e-3  # a bracket wider than this, relatively, is worth a warning
@@ -41,7 +42,7 @@ def epsilon(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: 
     >>> f'{epsilon(run, delta=1e-5, neighbours="add_remove"):.8f}'
     '2.38159692'
     """
-    return _ask(run, neighbours, accountant, check_delta(delta), None)[0].upper
+    return _told(*ask(run, neighbours, accountant, check_delta(delta), None))[0].upper
 
 
 def delta(run: ev.Event, *, epsilon: float, neighbours: Neighbours, accountant: str = "auto") -> float:
@@ -54,7 +55,7 @@ def delta(run: ev.Event, *, epsilon: float, neighbours: Neighbours, accountant: 
     >>> f'{delta(run, epsilon=1.0, neighbours="add_remove"):.9f}'
     '0.002612421'
     """
-    return _ask(run, neighbours, accountant, None, check_epsilon(epsilon))[0].upper
+    return _told(*ask(run, neighbours, accountant, None, check_epsilon(epsilon)))[0].upper
 
 
 def bounds(
@@ -84,7 +85,7 @@ def bounds(
         )
     checked_delta = check_delta(delta) if delta is not None else None
     checked_epsilon = check_epsilon(epsilon) if epsilon is not None else None
-    return _ask(run, neighbours, accountant, checked_delta, checked_epsilon)[0]
+    return _told(*ask(run, neighbours, accountant, checked_delta, checked_epsilon))[0]
 
 
 def profile(
@@ -111,7 +112,7 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
     >>> promise.accountant, f"{promise.epsilon:.4f}"
     ('closed', '6.3993')
     """
-    found, name = _ask(run, neighbours, accountant, check_delta(delta), None)
+    found, name = _told(*ask(run, neighbours, accountant, check_delta(delta), None))
     return Guarantee(
         epsilon=found.upper,
         delta=float(delta),
@@ -124,9 +125,10 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
     )
 
 
-def _ask(
+def ask(
     run: ev.Event, neighbours: Neighbours, accountant: str, delta: float | None, epsilon: float | None
 ) -> tuple[Bounds, str]:
+    """The bounds on whichever of delta and epsilon is None, and the name of the accountant that found them."""
     if not isinstance(run, ev.Event):
         raise InvalidParameter(
             f"Expected an event, got {type(run).__name__}: only events can be priced. "
@@ -171,13 +173,19 @@ def _best(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: f
         loose = ACCOUNTANTS["renyi"](run, neighbours, delta, epsilon)
         if loose.upper < found.upper:
             found, name = Bounds(found.lower, loose.upper), "renyi"
-        if found.upper - found.lower > _LOOSE * found.upper and found.upper > 1e-290:
-            warnings.warn(
-                f"The bound {found.upper:.6g} is certified, but all that is known of the truth is that it lies in "
-                f"[{found.lower:.6g}, {found.upper:.6g}].",
-                LooseBound,
-                stacklevel=4,
-            )
+    return found, name
+
+
+def _told(found: Bounds, name: str) -> tuple[Bounds, str]:
+    """Say so where a bracket of the engines is wider than usual; the loose theorems give no lower end to judge by."""
+    engine = name in ("contour", "fourier") or (name == "renyi" and found.lower > 0)
+    if engine and found.upper - found.lower > _LOOSE * found.upper and 1e-18 < found.upper < math.inf:
+        warnings.warn(
+            f"The bound {found.upper:.6g} is certified, but all that is known of the truth is that it lies in "
+            f"[{found.lower:.6g}, {found.upper:.6g}].",
+            LooseBound,
+            stacklevel=3,
+        )
     return found, name
 
 
