@@ -179,4 +179,7 @@ def _settled(
             return safe
         safe *= 1 + step
         step *= 2
-    return safe
+    raise InvalidParameter(
+        f"Expected a family whose price is monotone near {safe:g}, found none that meets epsilon={epsilon:g}: "
+        "no value can be certified. Pass `between` with an interval in which it is."
+    )

@@ -11,7 +11,7 @@ from privet.accounting import composition, gaussian
 from privet.accounting import events as ev
 from privet.accounting.contour import Steps, infinite_mass
 from privet.accounting.numerics import bracketed_root
-from privet.accounting.pairs.base import Pair, Reals
+from privet.accounting.pairs.base import UNIT, Pair, Reals
 from privet.accounting.pairs.dominating import Direction, directions, leaves
 from privet.accounting.pairs.simple import ConcentratedBound, GaussianPair, LaplacePair
 from privet.accounting.pricing import Bounds, no_theorem, worst
@@ -24,7 +24,9 @@ def _stick(pair: Pair, epsilon: float) -> tuple[float, float]:
     """(lower, upper) on the hockey stick of one step; the threshold is optimal, so its rounding is of second order."""
     p, q = (float(tail[0]) for tail in pair.above(np.array([epsilon])))
     scaled = math.exp(min(epsilon, 700.0)) * q if q else 0.0
-    value, slack = pair.infinite + p - scaled, 3e-14 * (pair.infinite + p + scaled)
+    value = pair.infinite + p - scaled
+    # the normal tail e^{-x²/2} is known to about x² units of rounding
+    slack = (3e-14 - 16 * UNIT * math.log(max(p, 1e-308))) * (pair.infinite + p + scaled)
     return max(pair.infinite * (1 - 1e-15), value - slack, 0.0), min(1.0, max(value + slack, 0.0))
 
 

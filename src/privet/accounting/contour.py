@@ -76,7 +76,7 @@ def infinite_mass(steps: Steps) -> float:
 
 def _hook(t: Reals) -> Reals:
     """log of max over x of (1 - e^{-x})₊ e^{-tx}: the constant between a moment and a hockey stick."""
-    out: Reals = t * np.log(t) - (1 + t) * np.log1p(t)
+    out: Reals = -np.log1p(t) - t * np.log1p(1 / t)
     return out
 
 
@@ -164,12 +164,12 @@ class Line:
     def upper(self, epsilon: float) -> float:
         """A certified upper bound on delta(epsilon)."""
         total, slack = self._sum(epsilon)
-        return min(1.0, (self.infinite + total + slack) * (1 + 4 * UNIT))
+        return min(1.0, (self.infinite + total + slack) * (1 + 1e-14))
 
     def lower(self, epsilon: float) -> float:
         """A certified lower bound on delta(epsilon)."""
         total, slack = self._sum(epsilon)
-        return (self.infinite + max(0.0, total - slack - self._aliases(epsilon))) * (1 - 4 * UNIT)
+        return (self.infinite + max(0.0, total - slack - self._aliases(epsilon))) * (1 - 1e-14)
 
     def total(self, epsilon: float) -> float:
         """The trapezoid sum: the finite part of delta(epsilon), neither bounded from above nor below."""
@@ -193,7 +193,8 @@ class Line:
         unit = self.spacing / (2 * math.pi)
         total = unit * (f[0].real + 2 * f[1:].real.sum())
         rounding = 8 * UNIT * (size * (4 + np.abs(self.nodes) * epsilon + np.abs(self.log_m)))
-        missing = size * np.expm1(np.minimum(self.error, 700.0)) + rounding
+        log_size = self.log_m.real - self.tilt * epsilon - np.log(np.abs(self.nodes * (1 + self.nodes)))
+        missing = np.exp(np.minimum(log_size + self.error, 700.0)) * -np.expm1(-self.error) + rounding
         slack = unit * (missing[0] + 2 * missing[1:].sum())
         if self.tail is None:
             reach = self.nodes[-1].imag
@@ -285,11 +286,11 @@ def contour_delta(steps: Steps, epsilon: float, *, start: float = 0.0) -> tuple[
     """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified."""
     infinite = infinite_mass(steps)
     if epsilon >= sum(count * pair.highest for pair, count in steps):
-        return infinite * (1 - 4 * UNIT), min(1.0, infinite * (1 + 4 * UNIT))
+        return infinite * (1 - 1e-14), min(1.0, infinite * (1 + 1e-14))
     saddle = best_order(steps, "log_delta", epsilon, start=start)
     log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
     if log_bound < -690:
-        return infinite * (1 - 4 * UNIT), infinite * (1 + 4 * UNIT) + math.exp(max(-740.0, log_bound))
+        return infinite * (1 - 1e-14), infinite * (1 + 1e-14) + math.exp(max(-740.0, log_bound))
     line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0)
     if line is None:
         return None
@@ -306,8 +307,8 @@ def contour_delta(steps: Steps, epsilon: float, *, start: float = 0.0) -> tuple[
 def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
     """Certified (lower, upper) on epsilon(delta) in one direction; None where the line cannot be certified."""
     infinite = infinite_mass(steps)
-    if delta <= infinite * (1 + 8 * UNIT):
-        return (math.inf, math.inf) if delta < infinite * (1 - 8 * UNIT) else (0.0, math.inf)
+    if delta <= infinite * (1 + 1e-14):
+        return (math.inf, math.inf) if delta < infinite * (1 - 1e-14) else (0.0, math.inf)
     log_delta = math.log(delta - infinite)
     saddle = best_order(steps, "epsilon", log_delta)
     start = _sharpened(steps, saddle, log_delta)

@@ -230,7 +230,8 @@ def _compose(laws: list[Law], counts: list[int], window: Window, pivot: float, s
         losses = law.losses()
         log_norm = law.log_moment(c)
         exponents = c * losses
-        masses = law.masses * np.exp(exponents - log_norm)
+        with np.errstate(divide="ignore"):  # where there is no mass, the tilt may be too large for a float
+            masses = np.exp(np.log(law.masses) + (exponents - log_norm))
         rounding = _UNIT * float(masses @ (8 + 4 * np.abs(exponents) + abs(log_norm)))
         where = np.arange(law.first, law.first + masses.size) % size
         transform = fft.rfft(np.bincount(where, weights=masses, minlength=size))

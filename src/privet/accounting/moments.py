@@ -67,12 +67,14 @@ def zcdp(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: fl
     """An upper bound by zero-concentrated DP."""
     directions(run, neighbours)
     rho = math.fsum(count * _rho(leaf, neighbours) for leaf, count in leaves(run)) * (1 + 1e-15)
+    if rho == 0:
+        return Bounds(0.0, 0.0)
     if math.isinf(rho):
         return Bounds(0.0, math.inf if delta is not None else 1.0)
     if delta is not None:
         return Bounds(0.0, conversions.zcdp_epsilon(rho, delta=delta))
     gap = (epsilon or 0.0) - rho
-    return Bounds(0.0, math.exp(-(gap**2) / (4 * rho) * (1 - 1e-13)) if gap > 0 else 1.0 if rho else 0.0)
+    return Bounds(0.0, math.exp(-(gap**2) / (4 * rho) * (1 - 1e-13)) if gap > 0 else 1.0)
 
 
 def gdp(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:

@@ -215,6 +215,8 @@ def _assumptions(run: ev.Event) -> tuple[str, ...]:
         found.append("each record's contribution is clipped before summation and the noise is drawn as described")
     if any(isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) for leaf in kinds):
         found.append("batches are drawn afresh at each step and stay secret")
+    if any(isinstance(leaf, ev.PoissonSampled) for leaf in kinds):
+        found.append("an emptied or absent record leaves the rest of its batch as it is")
     if any(isinstance(leaf, ev.Pure | ev.Approximate | ev.ZeroConcentrated) for leaf in inner):
         found.append("the stated guarantees of the declared parts hold for this neighbour relation")
     return tuple(found)

@@ -170,8 +170,8 @@ class _High:
         length = np.abs(a) + np.abs(b)
         # rounding: as in MixturePair, with |w̃^t| ≤ e^{real part}
         rise = np.maximum(power.real, 0.0)
-        spread = (np.exp(np.minimum(rise, 700.0)) @ (flat * (np.abs(up) + np.abs(down)) * (4 + x * x))) * length
-        rounding = 8 * UNIT * math.exp(self.eta**2 / 2) * spread
+        each = flat * (np.abs(up) + np.abs(down)) * (32 + 8 * x * x + len(x))
+        rounding = UNIT * math.exp(self.eta**2 / 2) * (np.exp(np.minimum(rise, 700.0)) @ each) * length
         # quadrature: the integrand on both edges of the strip; its modulus falls with the angle, so the lower one
         low_power = np.multiply.outer(1 + t.real, np.maximum(low.real, 0.0)) - np.multiply.outer(t.imag, low.imag)
         if pair.kind == "replace":
@@ -197,7 +197,7 @@ def fermi_tail(
     if omega <= 0:
         return None
     for slack in (3.0, 8.0, 20.0, 50.0):
-        end = max((slack - log_tolerance) / omega, 1.1 * tilt)
+        end = max((slack - log_tolerance) / omega, 1.15 * tilt)
         if any(p.shift * (9.0 + p.shift * (1 + end)) > 600.0 for p, _ in mixtures):
             return None  # orders so high that e^{s·x} overflows
         highs = [_High.of(p, n, end) for p, n in mixtures]
@@ -262,7 +262,7 @@ def _neglected(
     least, most, low, high = x[:-1], x[1:], y[:-1], y[1:]
     size = np.hypot(1 + most, high)
     modulus = _log_modulus(highs, gauss, least, most, low, size)
-    segment = modulus - least * epsilon + np.log((high - low + most - least) / (low * low) / math.pi) + 0.1
+    segment = modulus - least * epsilon + np.log((high - low + most - least) / (low * low) / math.pi) + 0.2
     logs.append(float(np.logaddexp.reduce(segment)))
     # beyond them 1 + R is at most 1 + 3·e^{eta²/2}, while e^{-omega·Re t} goes on falling
     rest = sum(high.count * math.log1p(3 * math.exp(high.eta**2 / 2)) for high in highs)

@@ -30,7 +30,7 @@ def _costs(run: ev.Event, neighbours: Neighbours, delta: float, name: str) -> li
             highest = max(0.0, *(pair.highest for pair in both)) if own < 1 else math.inf
             costs.append(composition.Cost(highest, own if own < 1 else 0.0, count))
         else:
-            share = delta / sharing * (1 - 1e-15)
+            share = delta / sharing * (1 - 1e-14)
             costs.append(composition.Cost(max(one_step_epsilon(pair, share).upper for pair in both), share, count))
     return costs
 
@@ -66,7 +66,7 @@ def basic_epsilon(run: ev.Event, neighbours: Neighbours, delta: float) -> float:
     if any(math.isinf(cost.epsilon) for cost in costs):
         return math.inf
     epsilon, spent = composition.basic(costs)
-    return epsilon if spent <= delta * (1 + 1e-12) else math.inf
+    return epsilon if spent <= delta else math.inf
 
 
 _SHARES = (0.5, 0.9, 0.999)  # of delta for the steps themselves; the rest is slack of the theorem

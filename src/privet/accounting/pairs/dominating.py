@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from privet.accounting import events as ev
 from privet.accounting.pairs.base import Pair
 from privet.accounting.pairs.mixture import MixturePair
@@ -64,9 +62,9 @@ def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
     sensitivity = 2.0 if neighbours == "replace_one" else 1.0
     match leaf:
         case ev.Gaussian(noise_multiplier=noise):
-            return _both(GaussianPair(sensitivity / noise) if noise else _EVERYTHING)
+            return _both(GaussianPair(_ratio(sensitivity, noise)) if noise else _EVERYTHING)
         case ev.Laplace(scale=scale):
-            return _both(LaplacePair(sensitivity / scale) if scale else _EVERYTHING)
+            return _both(LaplacePair(_ratio(sensitivity, scale)) if scale else _EVERYTHING)
         case ev.RandomizedResponse(epsilon=epsilon):
             if neighbours == "add_remove":
                 raise _refusal(leaf, neighbours, "the number of answers tells how many records there are")
@@ -82,17 +80,18 @@ def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
         case ev.PoissonSampled(event=inner, rate=rate):
             return _pairs(inner, neighbours) if rate == 1 else _poisson(leaf, inner, float(rate), neighbours)
         case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
-            whole = batch == records
-            return _pairs(inner, neighbours) if whole else _fixed_size(leaf, inner, batch / records, neighbours)
+            whole = batch == records and neighbours != "add_remove"
+            rate = math.nextafter(batch / records, 1.0)
+            return _pairs(inner, neighbours) if whole else _fixed_size(leaf, inner, rate, neighbours)
     raise _refusal(leaf, neighbours, "this kind of event is not known")
 
 
 def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbours) -> tuple[Pair, Pair]:
     match inner:
         case ev.Gaussian(noise_multiplier=noise) if noise > 0 and neighbours == "replace_one":
-            return _both(MixturePair(rate, 1 / noise, "replace"))  # docs/proofs/pairs.md, section 3
+            return _both(MixturePair(rate, _ratio(1.0, noise), "replace"))  # docs/proofs/pairs.md, section 3
         case ev.Gaussian(noise_multiplier=noise) if noise > 0:
-            return MixturePair(rate, 1 / noise, "remove"), MixturePair(rate, 1 / noise, "add")
+            return MixturePair(rate, _ratio(1.0, noise), "remove"), MixturePair(rate, _ratio(1.0, noise), "add")
     if neighbours == "replace_one":
         why = "Poisson sampling of this mechanism has a proven pair only for 'add_remove' and 'zero_out'"
         raise _refusal(leaf, neighbours, why)
@@ -100,7 +99,7 @@ def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbour
         case ev.Gaussian():
             return _sampled(_EVERYTHING, rate)
         case ev.Laplace(scale=scale) if scale > 0:
-            distance = 1 / scale
+            distance = _ratio(1.0, scale)
             return SampledLaplacePair(rate, distance, "remove"), SampledLaplacePair(rate, distance, "add")
         case ev.Laplace():
             return _sampled(_EVERYTHING, rate)
@@ -114,20 +113,31 @@ def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbour
 def _fixed_size(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbours) -> tuple[Pair, Pair]:
     if neighbours == "add_remove":
         raise _refusal(leaf, neighbours, "a batch of fixed size out of n reveals n; use 'replace_one' or 'zero_out'")
-    # An emptied record is one of the records that it may be exchanged for, so "zero_out" is covered by "replace_one":
-    # the other records of a batch change with the sample, by up to twice the clip, and no better pair is proven.
+    # An emptied record is one of the records that it may be exchanged for, so "zero_out" is covered by "replace_one"
+    # where that is known: the other records of a batch change with the sample, by up to twice the clip.
     match inner:
         case ev.Gaussian(noise_multiplier=noise) if noise > 0:
-            return _both(FixedSizePair(rate, 2 / noise))
+            return _both(FixedSizePair(rate, _ratio(2.0, noise)))
         case ev.Gaussian(noise_multiplier=0) | ev.Laplace(scale=0):
             return _both(_fixed_answers(_EVERYTHING, rate))
         case ev.Laplace(scale=scale):
-            return _both(_fixed_answers(_answers(2 / scale, 0.0), rate))
+            return _both(_fixed_answers(_answers(_ratio(2.0, scale), 0.0), rate))
+    if neighbours == "zero_out":
+        why = (
+            "sampling exchanges the other records of the batch, of which a promise for emptied ones says nothing"
+        )
+        raise _refusal(leaf, neighbours, why)
+    match inner:
         case ev.Pure(epsilon=epsilon) | ev.ExponentialMechanism(epsilon=epsilon):
             return _both(_fixed_answers(_answers(epsilon, 0.0), rate))
         case ev.Approximate(epsilon=epsilon, delta=delta):
             return _both(_fixed_answers(_answers(epsilon, delta), rate))
     raise _refusal(leaf, neighbours, "only single mechanisms with a dominating pair can be sampled")
+
+
+def _ratio(sensitivity: float, noise: float) -> float:
+    """sensitivity ÷ noise, rounded up."""
+    return math.nextafter(sensitivity / noise, math.inf)
 
 
 def _both(pair: Pair) -> tuple[Pair, Pair]:
@@ -156,11 +166,11 @@ def _answers(epsilon: float, delta: float) -> DiscretePair:
     return DiscretePair((-epsilon, epsilon), ((1 - delta) * tails, (1 - delta) * heads), delta)
 
 
-def _outcomes(pair: DiscretePair) -> list[tuple[float, float]]:
-    """(P-mass, Q-mass) of every outcome, those that only one of the two can produce included."""
-    finite = [(p, p * math.exp(-loss)) for loss, p in zip(pair.losses, pair.masses, strict=True)]
+def _outcomes(pair: DiscretePair) -> list[tuple[float, float, float]]:
+    """(P-mass, Q-mass, loss) of every outcome, those that only one of the two can produce included."""
+    finite = [(p, p * math.exp(-loss), loss) for loss, p in zip(pair.losses, pair.masses, strict=True)]
     only_q = pair.infinite  # by symmetry of the pairs above, Q has as much that P never shows
-    return [*finite, (pair.infinite, 0.0), (0.0, only_q)]
+    return [*finite, (pair.infinite, 0.0, math.inf), (0.0, only_q, -math.inf)]
 
 
 def _gathered(losses: list[tuple[float, float]], infinite: float) -> DiscretePair:
@@ -174,19 +184,15 @@ def _gathered(losses: list[tuple[float, float]], infinite: float) -> DiscretePai
 
 
 def _leaving(pair: DiscretePair, rate: float) -> DiscretePair:
-    """((1-q)Q + qP, Q)."""
-    losses, infinite = [], 0.0
-    for p, q in _outcomes(pair):
-        if q > 0:
-            losses.append((float(np.log1p(rate * (p / q - 1))), (1 - rate) * q + rate * p))
-        else:
-            infinite += rate * p
-    return _gathered(losses, infinite)
+    """((1-q)Q + qP, Q): an outcome of ratio e^loss gets the ratio 1 + q(e^loss - 1)."""
+    outcomes = _outcomes(pair)
+    losses = [(math.log1p(rate * math.expm1(loss)), (1 - rate) * q + rate * p) for p, q, loss in outcomes if q > 0]
+    return _gathered(losses, sum(rate * p for p, q, _ in outcomes if q == 0))
 
 
 def _joining(pair: DiscretePair, rate: float) -> DiscretePair:
     """(P, (1-q)P + qQ), with P and Q exchanged as the pairs here are symmetric."""
-    losses = [(-float(np.log1p(rate * (q / p - 1))), p) for p, q in _outcomes(pair) if p > 0]
+    losses = [(-math.log1p(rate * math.expm1(-loss)), p) for p, _, loss in _outcomes(pair) if p > 0]
     return _gathered(losses, 0.0)
 
 

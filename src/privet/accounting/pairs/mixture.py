@@ -44,10 +44,11 @@ def expm1(z: Complexes) -> Complexes:
 def log1p(z: Complexes) -> Complexes:
     """log(1 + z) with relative accuracy near 0, on the principal branch."""
     out = np.empty_like(z)
-    large = np.abs(z) > 1e8
+    size = np.abs(1 + z)
+    plain = (size > 1e8) | (size < 0.5)  # there the squares overflow, or cancel
     with np.errstate(divide="ignore", over="ignore"):  # log 0 is -inf: a moment that vanishes
         near = np.log1p(z.real * (2 + z.real) + z.imag**2) / 2
-        out.real = np.where(large, np.log(np.abs(z)), near) if large.any() else near
+        out.real = np.where(plain, np.log(size), near) if plain.any() else near
     out.imag = np.arctan2(z.imag, 1 + z.real)
     return out
 
@@ -161,8 +162,8 @@ class MixturePair:
         eta, half = self._line(real)
         step = 2 * math.pi * half / ((abs(eta) + half) ** 2 / 2 + _CUT - 12)
         reach = math.sqrt(2 * _CUT)
-        right = reach + s * (1 + max(most, 0.0) if self.kind != "add" else max(-least, 0.0))
-        left = -reach - (s * max(most, 0.0) if self.kind == "replace" else 0.0)
+        right = reach + s * (1 + (max(most, 0.0) if self.kind != "add" else max(-least, 0.0)))
+        left = -reach - (s * (1 + max(most, 0.0)) if self.kind != "remove" else 0.0)
         count = int((right - left) / step) + 2
         if count > _MOST_NODES:
             raise OverflowError(f"an order of {most:.3g} needs {count} quadrature nodes")
@@ -170,7 +171,9 @@ class MixturePair:
         # keep the nodes at which 1 or one of the wanted powers matters
         log_up = np.logaddexp(math.log1p(-q), math.log(q) + s * x - s * s / 2)
         log_down = np.logaddexp(math.log1p(-q), math.log(q) - s * x - s * s / 2)
-        keep = x * x / 2 < _CUT
+        keep = (x * x / 2 < _CUT) | ((x - s) ** 2 / 2 < _CUT)  # φ and φ·w₊, whose integrals are used
+        if self.kind == "replace":
+            keep |= (x + s) ** 2 / 2 < _CUT  # φ·w₋
         for order in (least, most):
             a, b = (w.real[0] for w in self._exponents(np.array([complex(order)])))
             keep |= a * log_up + b * log_down - x * x / 2 > -_CUT
@@ -283,9 +286,10 @@ class MixturePair:
             pruned = 20 * growth * math.exp(-_CUT) * (1 + moduli.max(axis=1) / grid.step)
             logs = np.abs(grid.up) + np.abs(grid.down)
             each = np.maximum(moduli, flat) * logs + flat * (np.abs(grid.v_up) + np.abs(grid.v_down))
-            rounding = 8 * UNIT * growth * (each @ (4 + grid.x**2))
-            # log-sum-exp branch: powers are so large that only relative rounding of their sum matters
-            rounding += np.where(moduli.sum(axis=1) > 1e100, 1e4 * UNIT * growth * moduli.sum(axis=1), 0.0)
+            rounding = UNIT * growth * (each @ (32 + 8 * grid.x**2 + len(grid.x)))
+            # the log-sum-exp branch of _block rounds the sum of the powers themselves
+            largest = self._moduli(grid.up.real, grid.down.real, a, b).max(axis=1)
+            rounding += np.where(largest > 640.0, UNIT * growth * (len(grid.x) + 4000) * moduli.sum(axis=1), 0.0)
         return strip + pruned, strip_slope + rounding + 20 * growth * math.exp(-_CUT) * q
 
     def _moduli(self, up: Reals, down: Reals, a: Reals, b: Reals) -> Reals:
@@ -315,7 +319,7 @@ class MixturePair:
         # |M(tilt + iv)| ≤ e^{eta²/2} (M(tilt) - ∫ φ w₊^a w₋^b (1 - e^{bend - v·turn})), with eta = angle / s
         falls = np.minimum(bend[None] - frequency[:, None, None] * turn[None], 600.0)
         left = -np.expm1(falls) @ (weight / weight.sum())
-        left = np.clip(left - 1e-11, 0.0, 1.0 - 1e-9)
+        left = np.clip(left - 1e-10, 0.0, 1.0 - 1e-9)
         bound = -np.log1p(-left) - (angles / s) ** 2 / 2
         best: Reals = np.maximum(0.0, bound.max(axis=1) * (1 - 1e-9))
         return best

@@ -94,9 +94,10 @@ class LaplacePair:
     def decay(self, tilt: float, frequency: Reals) -> Reals:
         # |M(c+iv)| ≤ the two atoms + the density's part, whose modulus is at most cosh-like over |t + 1/2|
         d, c = self.distance, tilt
-        atoms = 0.5 * math.exp(min(c * d, 700.0)) + 0.5 * math.exp(-(1 + c) * d)
-        edge = 0.5 * math.exp(-d / 2) * math.cosh(min((c + 0.5) * d, 700.0))
-        here = math.exp(min(float(self.log_moment(np.array([complex(c)]))[0][0].real), 700.0))
+        # all divided by e^{c·d}, so that nothing overflows
+        atoms = 0.5 + 0.5 * math.exp(-(1 + 2 * c) * d)
+        edge = 0.25 * (1 + math.exp(-(1 + 2 * c) * d))
+        here = math.exp(float(self.log_moment(np.array([complex(c)]))[0][0].real) - c * d)
         bound = (atoms + edge / np.hypot(c + 0.5, frequency)) / here
         return np.maximum(0.0, -np.log(bound) - 64 * UNIT)
 
@@ -183,7 +184,7 @@ class DiscretePair:
         scale = np.maximum(t.real * self.lowest, t.real * self.highest)
         terms = np.exp(np.multiply.outer(t, losses) - scale[..., None])
         total = terms @ p
-        size = (np.abs(terms) * (1 + np.abs(np.multiply.outer(t, losses)))) @ p
+        size = (np.abs(terms) * (1 + np.abs(np.multiply.outer(t, losses)) + np.abs(scale)[..., None])) @ p
         with np.errstate(divide="ignore"):
             value = np.log(total) + scale
         return value, 16 * UNIT * size / np.maximum(np.abs(total), 1e-300)
