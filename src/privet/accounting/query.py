@@ -215,8 +215,9 @@ def _assumptions(run: ev.Event) -> tuple[str, ...]:
         found.append("each record's contribution is clipped before summation and the noise is drawn as described")
     if any(isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) for leaf in kinds):
         found.append("batches are drawn afresh at each step and stay secret")
-    if any(isinstance(leaf, ev.PoissonSampled) for leaf in kinds):
-        found.append("an emptied or absent record leaves the rest of its batch as it is")
+    declared = ev.Pure | ev.Approximate | ev.ExponentialMechanism
+    if any(isinstance(leaf, ev.PoissonSampled) and isinstance(leaf.event, declared) for leaf in kinds):
+        found.append("an emptied record leaves the rest of its batch as it is")
     if any(isinstance(leaf, ev.Pure | ev.Approximate | ev.ZeroConcentrated) for leaf in inner):
         found.append("the stated guarantees of the declared parts hold for this neighbour relation")
     return tuple(found)

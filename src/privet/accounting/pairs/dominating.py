@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from privet.accounting import events as ev
 from privet.accounting.pairs.base import Pair
@@ -81,7 +82,7 @@ def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
             return _pairs(inner, neighbours) if rate == 1 else _poisson(leaf, inner, float(rate), neighbours)
         case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
             whole = batch == records and neighbours != "add_remove"
-            rate = math.nextafter(batch / records, 1.0)
+            rate = _ratio(float(batch), float(records))
             return _pairs(inner, neighbours) if whole else _fixed_size(leaf, inner, rate, neighbours)
     raise _refusal(leaf, neighbours, "this kind of event is not known")
 
@@ -123,9 +124,7 @@ def _fixed_size(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighb
         case ev.Laplace(scale=scale):
             return _both(_fixed_answers(_answers(_ratio(2.0, scale), 0.0), rate))
     if neighbours == "zero_out":
-        why = (
-            "sampling exchanges the other records of the batch, of which a promise for emptied ones says nothing"
-        )
+        why = "sampling exchanges the other records of the batch, of which a promise for emptied ones says nothing"
         raise _refusal(leaf, neighbours, why)
     match inner:
         case ev.Pure(epsilon=epsilon) | ev.ExponentialMechanism(epsilon=epsilon):
@@ -137,7 +136,9 @@ def _fixed_size(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighb
 
 def _ratio(sensitivity: float, noise: float) -> float:
     """sensitivity ÷ noise, rounded up."""
-    return math.nextafter(sensitivity / noise, math.inf)
+    ratio = sensitivity / noise
+    low = math.isfinite(ratio) and Fraction(ratio) * Fraction(noise) < Fraction(sensitivity)
+    return math.nextafter(ratio, math.inf) if low else ratio
 
 
 def _both(pair: Pair) -> tuple[Pair, Pair]:
