@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from privet.accounting import events as ev
 from privet.accounting.numerics import bracketed_root
@@ -13,7 +14,7 @@ from privet.privacy import Neighbours, check_delta, check_epsilon, check_neighbo
 
 __all__ = ["calibrate"]
 
-_TOLERANCE = 1e-9
+_TOLERANCE = 2e-8
 
 
 def calibrate(
@@ -54,10 +55,13 @@ def calibrate(
     check_delta(delta)
     check_neighbours(neighbours)
 
+    @cache
     def excess(value: float) -> float:
         run = family(round(value) if whole else value)  # type: ignore[arg-type]  # callers say which by `whole`
-        spent = ask(run, neighbours, "auto", None, epsilon)[0].upper
-        return math.log(max(spent, 1e-300) / delta)
+        spent, _ = ask(run, neighbours, "auto", None, epsilon, tight=False)
+        if spent.lower <= delta < spent.upper * (1 - 1e-6):  # too wide to tell
+            spent, _ = ask(run, neighbours, "auto", None, epsilon)
+        return math.log(max(spent.upper, 1e-300) / delta)
 
     def dearer(value: float, other: float) -> bool:  # where delta is 1 at both, epsilon still tells them apart
         runs = [family(round(v) if whole else v) for v in (value, other)]  # type: ignore[arg-type]
@@ -140,9 +144,13 @@ def _bracket(
 def _real_root(excess: Callable[[float], float], safe: float, unsafe: float) -> float:
     """Illinois steps in the logarithm of the parameter, in which log delta is nearly straight."""
     far = 32.0  # away from 0, so that a relative tolerance on the logarithm is one on the parameter
-    ends = math.log(safe) + far, math.log(unsafe) + far
-    end, _ = bracketed_root(lambda x: excess(math.exp(x - far)), *ends, tolerance=_TOLERANCE / 4 / far)
-    return math.exp(end - far)
+    ends = {math.log(safe) + far: safe, math.log(unsafe) + far: unsafe}
+
+    def at(x: float) -> float:
+        return excess(ends[x] if x in ends else math.exp(x - far))
+
+    end, _ = bracketed_root(at, *ends, tolerance=_TOLERANCE / 4 / far)
+    return ends[end] if end in ends else math.exp(end - far)
 
 
 def _whole_root(excess: Callable[[float], float], safe: float, unsafe: float) -> float:

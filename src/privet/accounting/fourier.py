@@ -29,7 +29,7 @@ _FFT_ERROR = 8.0  # per radix-2 level, in units of 2^-53 of the sum of |inputs|,
 _TRIM = 1e-10  # share of δ that a step's losses beyond its lattice may make up
 _TAIL = 1e-8  # tilted mass allowed outside the window, by a Chernoff bound
 _EXPONENT = 600.0  # exponents beyond are out of the range in which answers are looked for
-_FEWEST, _MOST = 1 << 14, 1 << 20  # points of the transform
+_FEWEST, _MOST = 1 << 14, 1 << 19  # points of the transform
 _MOST_CELLS = 1 << 18  # of one step: this is what bounds the memory
 
 
@@ -45,7 +45,7 @@ def fourier_delta(
     ----------
     steps : (pair, count) for each part of the run; all in the same direction
     epsilon : finite float, nats
-    points : size of the Fourier transform, a power of two; by default, the least that reaches `rtol`, up to 2^20
+    points : size of the Fourier transform, a power of two; by default, the least that reaches `rtol`, up to 2^19
     rtol : the relative width of the bracket to stop at
 
     Examples

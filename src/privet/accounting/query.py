@@ -126,9 +126,18 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
 
 
 def ask(
-    run: ev.Event, neighbours: Neighbours, accountant: str, delta: float | None, epsilon: float | None
+    run: ev.Event,
+    neighbours: Neighbours,
+    accountant: str,
+    delta: float | None,
+    epsilon: float | None,
+    *,
+    tight: bool = True,
 ) -> tuple[Bounds, str]:
-    """The bounds on whichever of delta and epsilon is None, and the name of the accountant that found them."""
+    """The bounds on whichever of delta and epsilon is None, and the name of the accountant that found them.
+
+    Without `tight`, the first engine that certifies anything answers: enough to see on which side of a target it is.
+    """
     if not isinstance(run, ev.Event):
         raise InvalidParameter(
             f"Expected an event, got {type(run).__name__}: only events can be priced. "
@@ -136,7 +145,7 @@ def ask(
         )
     check_neighbours(neighbours)
     if accountant == "auto":
-        return _best(run, neighbours, delta, epsilon)
+        return _best(run, neighbours, delta, epsilon, tight)
     if accountant not in ACCOUNTANTS:
         raise InvalidParameter(
             f"Expected accountant to be 'auto' or one of {', '.join(map(repr, ACCOUNTANTS))}, got {accountant!r}: "
@@ -152,7 +161,9 @@ def ask(
     return found, accountant
 
 
-def _best(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> tuple[Bounds, str]:
+def _best(
+    run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None, tight: bool
+) -> tuple[Bounds, str]:
     """The tightest accountant that is valid: closed form, else contour, else Fourier; Rényi where nothing else is."""
     ways = directions(run, neighbours)
     if any(isinstance(pair, ConcentratedBound) for way in ways for pair, _ in way.steps):
@@ -165,6 +176,8 @@ def _best(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: f
         found, name = ACCOUNTANTS["contour"](run, neighbours, delta, epsilon), "contour"
     except Uncertified:
         found, name = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon), "fourier"
+    if name == "contour" and not tight:
+        return found, name
     if name == "contour" and found.upper - found.lower > _WIDE * found.upper:
         other = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon)
         name = "fourier" if other.upper < found.upper else name
