@@ -14,7 +14,7 @@ from privet.privacy import Neighbours, check_delta, check_epsilon, check_neighbo
 
 __all__ = ["calibrate"]
 
-_TOLERANCE = 2e-8
+_TOLERANCE = 1e-9
 
 
 def calibrate(

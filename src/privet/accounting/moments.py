@@ -21,13 +21,16 @@ def renyi(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: f
     worst = 0.0
     for way in directions(run, neighbours):
         infinite = infinite_mass(way.steps) * (1 + 1e-14)
+        top = sum(count * pair.highest for pair, count in way.steps) * (1 + 1e-15)  # no finite loss is larger
         if infinite >= (delta if delta is not None else 1.0):
             worst = math.inf if delta is not None else 1.0
         elif delta is not None:
             log_delta = math.log(delta - infinite)
             order = best_order(way.steps, "epsilon", log_delta, fine=True)
             bound = float(chernoff_epsilon(way.steps, log_delta, np.array([order]))[0])
-            worst = max(worst, bound * (1 + 1e-14) + 1e-14 / order)
+            worst = max(worst, min(top, bound * (1 + 1e-14) + 1e-14 / order))
+        elif (epsilon or 0.0) >= top:
+            worst = max(worst, infinite)
         else:
             order = best_order(way.steps, "log_delta", epsilon or 0.0, fine=True)
             bound = float(chernoff_log_delta(way.steps, epsilon or 0.0, np.array([order]))[0])
