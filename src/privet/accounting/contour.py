@@ -99,10 +99,10 @@ def _or_infinite(bounds: Reals) -> Reals:
     return np.where(np.isnan(bounds), math.inf, bounds)
 
 
-def best_order(steps: Steps, objective: str, target: float, *, start: float = 0.0, fine: bool = False) -> float:
+def best_order(steps: Steps, objective: str, target: float, *, fine: bool = False) -> float:
     """The t > 0 that about minimises a Rényi bound.
 
-    `objective` "epsilon" takes a log delta as `target`; "log_delta" takes an epsilon. `start` is a guess.
+    `objective` "epsilon" takes a log delta as `target`; "log_delta" takes an epsilon.
     """
 
     def at(t: Reals) -> Reals:
@@ -110,10 +110,10 @@ def best_order(steps: Steps, objective: str, target: float, *, start: float = 0.
             value = _rough(steps, t) + _hook(t)
         return (value - target) / t if objective == "epsilon" else value - t * target
 
-    if not start:  # as if the loss were normal
-        spread = max(1e-12, 2000 * float(_rough(steps, np.array([1e-3]))[0]))
-        start = min(1e6, math.sqrt(2 * (-target if objective == "epsilon" else max(target, 1.0)) / spread))
-    centre, ratio = start, 4.0
+    # as if the loss were normal: log M(t) = v·t(t+1)/2, epsilon ≈ v/2 + √(2v·log(1/delta)), t ≈ (epsilon - v/2)/v
+    spread = max(1e-12, 2 * float(_rough(steps, np.array([0.5]))[0]) / 0.75)
+    normal = math.sqrt(-2 * target / spread) if objective == "epsilon" else (target - spread / 2) / spread
+    centre, ratio = min(1e6, max(normal, 0.3 / math.sqrt(spread))), 4.0
     for _ in range(80):
         grid = centre * ratio ** np.linspace(-1, 1, 7)
         values = at(grid)
@@ -260,13 +260,15 @@ def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: b
     log_m = float(_rough(steps, np.array([c]))[0])
     spacing = 2 * math.pi / period
     # reach: the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), below e^{-_DIGITS} of delta
-    counts = np.unique(np.ceil(np.geomspace(5, _MOST_NODES, 30)))
-    fall = sum((count * pair.decay(c, spacing * counts) for pair, count in steps), np.zeros_like(counts))
-    rest = log_m - fall - c * epsilon - np.log(math.pi * spacing * counts)
-    enough = np.flatnonzero(rest < log_delta - _DIGITS)
     last, log_cut, tail = 0, math.inf, None
-    if len(enough):
-        last, log_cut = int(counts[enough[0]]), -float(fall[enough[0]])
+    for few, many in ((5, 80), (90, _MOST_NODES)):
+        counts = np.unique(np.ceil(np.geomspace(few, many, 14)))
+        fall = sum((count * pair.decay(c, spacing * counts) for pair, count in steps), np.zeros_like(counts))
+        rest = log_m - fall - c * epsilon - np.log(math.pi * spacing * counts)
+        enough = np.flatnonzero(rest < log_delta - _DIGITS)
+        if len(enough):
+            last, log_cut = int(counts[enough[0]]), -float(fall[enough[0]])
+            break
     if not last or last > _MANY_NODES:
         tail = fermi_tail(steps, c, spacing, epsilon, log_delta - _DIGITS)
         if tail is not None and (not last or tail.first < last / 2):
@@ -282,12 +284,12 @@ def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: b
 
 
 @np.errstate(all="ignore")  # what overflows becomes an infinite or undefined bound, and neither certifies anything
-def contour_delta(steps: Steps, epsilon: float, *, start: float = 0.0) -> tuple[float, float] | None:
+def contour_delta(steps: Steps, epsilon: float) -> tuple[float, float] | None:
     """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified."""
     infinite = infinite_mass(steps)
     if epsilon >= sum(count * pair.highest for pair, count in steps):
         return infinite * (1 - 1e-14), min(1.0, infinite * (1 + 1e-14))
-    saddle = best_order(steps, "log_delta", epsilon, start=start)
+    saddle = best_order(steps, "log_delta", epsilon)
     log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
     if log_bound < -690:
         return infinite * (1 - 1e-14), infinite * (1 + 1e-14) + math.exp(max(-740.0, log_bound))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from privet.accounting import events as ev
 from privet.accounting.pairs.base import Pair
@@ -46,6 +47,7 @@ def leaves(event: ev.Event) -> list[tuple[ev.Event, int]]:
     return list(counts.items())
 
 
+@lru_cache(maxsize=16)
 def directions(event: ev.Event, neighbours: Neighbours) -> tuple[Direction, ...]:
     """The dominating pairs of every part, both ways; one direction only where the two are the same."""
     forward: list[tuple[Pair, int]] = []

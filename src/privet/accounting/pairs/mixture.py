@@ -149,7 +149,9 @@ class MixturePair:
     def _grid(self, real: bool, least: float, most: float) -> _Grid:
         """Nodes fine and wide enough for every order t with least ≤ Re t ≤ most."""
         if real:  # rounded, so that searches over orders share their nodes
-            least, most = min(least, 0.0), 2.0 ** math.ceil(math.log2(max(most, 1.0)))
+            octaves = 1 if self.shift > 1 else 3  # wide grids are dear where s is large
+            most = max(most, 2.0 ** (octaves - 1) + 0.5)
+            least, most = min(least, 0.0), 2.0 ** (octaves * math.ceil(math.log2(most) / octaves))
         key = (real, least, most)
         if key not in self._grids:
             if len(self._grids) > 32:
@@ -178,6 +180,14 @@ class MixturePair:
             a, b = (w.real[0] for w in self._exponents(np.array([complex(order)])))
             keep |= a * log_up + b * log_down - x * x / 2 > -_CUT
         x = x[keep]
+        if eta == 0:
+            v_up = q * np.expm1(s * x - s * s / 2)
+            v_down = q * np.expm1(-s * x - s * s / 2) if self.kind == "replace" else np.zeros_like(x)
+            log_weight = -x * x / 2 + math.log(step / math.sqrt(2 * math.pi))
+            weight, up, down, w_up, w_down = (
+                part.astype(complex) for part in (log_weight, np.log1p(v_up), np.log1p(v_down), v_up, v_down)
+            )
+            return _Grid(weight, up, down, w_up, w_down, step, eta, x)
         xi = x + 1j * eta
         v_up = q * expm1(s * xi - s * s / 2)
         v_down = q * expm1(-s * xi - s * s / 2) if self.kind == "replace" else np.zeros_like(v_up)
