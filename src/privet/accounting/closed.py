@@ -48,7 +48,8 @@ def one_step_epsilon(pair: Pair, delta: float) -> Bounds:
         safe, unsafe = bracketed_root(lambda e: _stick(pair, e)[side] - delta, top, 0.0, tolerance=1e-14)
         return safe if side else unsafe
 
-    return Bounds(min(root(0), root(1)), root(1))
+    high = root(1)
+    return Bounds(min(root(0), high), high)
 
 
 def _equal_answers(run: ev.Event, neighbours: Neighbours) -> tuple[composition.Cost, ...]:
@@ -97,7 +98,7 @@ def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: 
         return Bounds(high * (1 - 1e-9), high)
     laplace = _few_laplace(ways)
     if laplace is not None:
-        found = _solved(lambda e: _laplace_stick(*laplace, e), laplace[0] * laplace[1], delta, epsilon)
+        found = _solved(lambda e: _laplace_bounds(*laplace, e), laplace[0] * laplace[1], delta, epsilon)
         if found is not None:
             return found
     if all(len(way.steps) == 1 and way.steps[0][1] == 1 for way in ways):
@@ -122,7 +123,7 @@ def _laplace_stick(distance: float, count: int, epsilon: float) -> tuple[float, 
     j, x = j[x > 0], x[x > 0]
     if not len(j):
         return 0.0, 0.0
-    log_choose = np.array([math.lgamma(count + 1) - math.lgamma(i + 1) - math.lgamma(count - i + 1) for i in j])
+    log_choose = np.array([math.log(math.comb(count, int(i))) for i in j])
 
     def log_size(radius: Reals) -> Reals:  # the largest modulus on circles, a row a term, a column a radius
         left = np.where(j == 0, -1.0, j - 1.0)[:, None]
@@ -145,6 +146,13 @@ def _laplace_stick(distance: float, count: int, epsilon: float) -> tuple[float, 
     rounding = 4e-16 * (count + 64) * float((np.abs(terms) * (1 + x[:, None] * np.abs(t))).sum() / nodes)
     slack = 4 * float(alias.sum()) + rounding
     return (value - slack, value + slack) if slack < 1e-9 * value else None
+
+
+def _laplace_bounds(distance: float, count: int, epsilon: float) -> tuple[float, float] | None:
+    """`_laplace_stick` with the rounding of its differences (count - 2j)·distance - epsilon put into epsilon."""
+    blur = 8 * UNIT * (count * distance + epsilon)
+    later, sooner = (_laplace_stick(distance, count, epsilon + way * blur) for way in (1, -1))
+    return None if later is None or sooner is None else (later[0], sooner[1])
 
 
 def _few_laplace(ways: tuple[Direction, ...]) -> tuple[float, int] | None:

@@ -178,21 +178,36 @@ def _best(
         found, name = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon), "fourier"
     if name == "contour" and not tight:
         return found, name
-    if name == "contour" and found.upper - found.lower > _WIDE * found.upper:
+    if name == "contour" and _width(found) > _WIDE:
         other = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon)
         name = "fourier" if other.upper < found.upper else name
-        found = Bounds(max(found.lower, other.lower), min(found.upper, other.upper))
-    if found.upper - found.lower > _LOOSE * found.upper:
+        found = _both_hold(found, other)
+    if _width(found) > _LOOSE:
         loose = ACCOUNTANTS["renyi"](run, neighbours, delta, epsilon)
-        if loose.upper < found.upper:
+        if found.lower <= loose.upper < found.upper:
             found, name = Bounds(found.lower, loose.upper), "renyi"
     return found, name
+
+
+def _width(found: Bounds) -> float:
+    """Relative width of a bracket; infinite where the upper end is and the lower is not."""
+    if math.isinf(found.upper):
+        return 0.0 if math.isinf(found.lower) else math.inf
+    return (found.upper - found.lower) / found.upper if found.upper else 0.0
+
+
+def _both_hold(one: Bounds, other: Bounds) -> Bounds:
+    """The common part of two brackets that hold the truth; if they have none, one is wrong, and neither is used."""
+    lower, upper = max(one.lower, other.lower), min(one.upper, other.upper)
+    if lower <= upper * (1 + 1e-12):
+        return Bounds(min(lower, upper), upper)
+    return Bounds(min(one.lower, other.lower), max(one.upper, other.upper))
 
 
 def _told(found: Bounds, name: str) -> tuple[Bounds, str]:
     """Say so where a bracket of the engines is wider than usual; the loose theorems give no lower end to judge by."""
     engine = name in ("contour", "fourier") or (name == "renyi" and found.lower > 0)
-    if engine and found.upper - found.lower > _LOOSE * found.upper and 1e-18 < found.upper < math.inf:
+    if engine and _width(found) > _LOOSE and found.upper > 1e-18:
         warnings.warn(
             f"The bound {found.upper:.6g} is certified, but all that is known of the truth is that it lies in "
             f"[{found.lower:.6g}, {found.upper:.6g}].",

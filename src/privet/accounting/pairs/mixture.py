@@ -153,11 +153,12 @@ class MixturePair:
             most = max(most, 2.0 ** (octaves - 1) + 0.5)
             least, most = min(least, 0.0), 2.0 ** (octaves * math.ceil(math.log2(most) / octaves))
         key = (real, least, most)
-        if key not in self._grids:
+        grid = self._grids.get(key)
+        if grid is None:
             if len(self._grids) > 32:
                 self._grids.clear()
-            self._grids[key] = self._laid(real, least, most)
-        return self._grids[key]
+            grid = self._grids[key] = self._laid(real, least, most)
+        return grid
 
     def _laid(self, real: bool, least: float, most: float) -> _Grid:
         s, q = self.shift, self.rate
