@@ -177,7 +177,7 @@ def test_tight_is_below_every_loose_bound_composed(member: str, neighbours: Neig
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default::privet.errors.LooseBound")
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
-@pytest.mark.parametrize("member", ATOMIC)
+@pytest.mark.parametrize("member", sorted(ATOMIC))
 def test_tight_is_below_every_loose_bound_on_atoms(member: str, neighbours: Neighbours) -> None:
     """As above, for seven steps made of atoms."""
     check_tight(MEMBERS[member](1.5) * 7, neighbours)

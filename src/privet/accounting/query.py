@@ -182,10 +182,14 @@ def _best(
         other = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon)
         name = "fourier" if other.upper < found.upper else name
         found = _both_hold(found, other)
-    if _width(found) > _LOOSE:
-        loose = ACCOUNTANTS["renyi"](run, neighbours, delta, epsilon)
-        if found.lower <= loose.upper < found.upper:
-            found, name = Bounds(found.lower, loose.upper), "renyi"
+    if _width(found) > _WIDE:  # few steps with few outcomes: a theorem may be sharper than a lattice
+        for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
+            try:
+                loose = ACCOUNTANTS[other_name](run, neighbours, delta, epsilon)
+            except NoProvenBound:
+                continue
+            if found.lower <= loose.upper < found.upper:
+                found, name = Bounds(found.lower, loose.upper), other_name
     return found, name
 
 
@@ -206,7 +210,7 @@ def _both_hold(one: Bounds, other: Bounds) -> Bounds:
 
 def _told(found: Bounds, name: str) -> tuple[Bounds, str]:
     """Say so where a bracket of the engines is wider than usual; the loose theorems give no lower end to judge by."""
-    engine = name in ("contour", "fourier") or (name == "renyi" and found.lower > 0)
+    engine = name in ("contour", "fourier") or found.lower > 0
     if engine and _width(found) > _LOOSE and found.upper > 1e-18:
         warnings.warn(
             f"The bound {found.upper:.6g} is certified, but all that is known of the truth is that it lies in "

@@ -103,6 +103,12 @@ class FixedSizePair:
             return value, np.nan_to_num(error / np.abs(1 + m), nan=math.inf) + 8 * UNIT * np.abs(value)
 
     def decay(self, tilt: float, frequency: Reals) -> Reals:
+        try:
+            return self._decay(tilt, frequency)
+        except OverflowError:  # an order too high to compute: nothing is claimed
+            return np.zeros_like(frequency)
+
+    def _decay(self, tilt: float, frequency: Reals) -> Reals:
         # Each side's integral is moved from [s/2, ∞) to Im xi = ±eta, up the vertical at s/2 and along; what the two
         # verticals leave nearly cancels, and is bounded by V (docs/proofs/contour.md, section 4).
         q, s, c = self.rate, self.shift, tilt
