@@ -75,6 +75,8 @@ def _engine(
         return Bounds(math.inf, math.inf) if delta is not None else Bounds(1.0, 1.0)
     worst = Bounds(0.0, 0.0)
     for way in ways:
+        if delta is not None and delta < infinite_mass(way.steps) * (1 - 1e-12):
+            return Bounds(math.inf, math.inf)
         if delta is not None:
             if worst.lower > 0 and _surely_below(way.steps, worst.lower, delta, delta_by):
                 continue
