@@ -1,0 +1,95 @@
+"""Bounds that were once too tight, found by a review that tried to break them: each stays mended.
+
+Truths are from the Fourier accountant or from mpmath with 30 digits, as stated.
+"""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from privet.accounting import Approximate, ExponentialMechanism, Pure, bounds, epsilon
+from privet.accounting.contour import contour_delta
+from privet.accounting.fourier import fourier_delta
+from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.sampled import FixedSizePair
+from privet.accounting.pairs.simple import LaplacePair
+from privet.accounting.theorems import basic_epsilon
+from privet.errors import NoProvenBound
+
+
+def test_laplace_losses_far_apart_do_not_decay() -> None:
+    """Where e^{c·distance} overflows, the decay of Laplace noise is still the true one (it was log 2 a step)."""
+    pair, tilt = LaplacePair(20.0), 40.0
+    frequency = np.array([3.0])
+    value, _ = pair.log_moment(np.array([complex(tilt), tilt + 3.0j]))
+    assert pair.decay(tilt, frequency)[0] <= value[0].real - value[1].real + 1e-12
+    found = contour_delta([(pair, 65)], 1299.95)
+    low, high = fourier_delta([(pair, 65)], 1299.95)
+    assert found is None or (found[0] <= high and low <= found[1])
+
+
+@pytest.mark.parametrize(
+    ("rate", "shift", "kind", "t"),
+    [
+        (0.01, 5.0, "add", 10.0),
+        (0.01, 5.0, "replace", 0.05 + 0.3j),
+        (0.5, 0.1, "add", 400.0),
+        (0.9, 1.0, "remove", 1 + 8j),
+    ],
+)
+def test_moments_keep_their_bound_where_the_grid_was_short(rate: float, shift: float, kind: str, t: complex) -> None:
+    """The mass of w₊ and w₋ far out, peaks left of 0 and moments near 0 are all inside the stated error."""
+    value, error = MixturePair(rate, shift, kind).log_moment(np.array([complex(t)]))  # type: ignore[arg-type]
+    with mp.workdps(30):
+        q, s, order = mp.mpf(rate), mp.mpf(shift), mp.mpmathify(complex(t))
+
+        def weight(x: mp.mpf, sign: int) -> mp.mpf:
+            return 1 - q + q * mp.exp(sign * s * x - s * s / 2)
+
+        powers = {"remove": (1 + order, 0), "add": (-order, 0), "replace": (1 + order, -order)}[kind]
+        points = mp.linspace(-60, 60, 241)
+        truth = mp.quad(lambda x: mp.npdf(x) * weight(x, 1) ** powers[0] * weight(x, -1) ** powers[1], points)
+        assert abs(mp.exp(mp.mpmathify(complex(value[0]))) / truth - 1) <= error[0]
+
+
+def test_a_million_joining_steps_are_not_undercut() -> None:
+    """Truth 9.99999998e-7 by a wider grid; the upper bound was 9.99998944e-7."""
+    found = contour_delta([(MixturePair(0.01, 5.0, "add"), 10**6)], 9188.4914511)
+    assert found is not None
+    assert found[1] >= 9.99999997e-7
+
+
+def test_tiny_declared_epsilons_are_amplified_without_cancellation() -> None:
+    """log(1 + q(e^ε - 1)) to 1e-12, and never below it (it was 3.6e-5 too low)."""
+    for size in (1.5488e-12, 3e-11, 7e-10):
+        price = epsilon(Pure(epsilon=size).poisson(rate=0.5), delta=1e-30, neighbours="add_remove")
+        truth = math.log1p(0.5 * math.expm1(size))
+        assert truth * (1 - 1e-15) <= price <= truth * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    "declared", [Pure(epsilon=1.0), Approximate(epsilon=1.0, delta=1e-6), ExponentialMechanism(epsilon=1.0)]
+)
+def test_declared_parts_in_fixed_size_batches_are_refused_for_emptied_records(declared: Pure) -> None:
+    """Two outcomes with odds e and 1/e against the empty record: batch 1 of 2 costs 0.814, not log(1 + (e-1)/2)."""
+    with pytest.raises(NoProvenBound):
+        bounds(declared.without_replacement(batch=1, records=2), delta=1e-6, neighbours="zero_out")
+
+
+def test_basic_composition_does_not_overspend_delta() -> None:
+    """Ten deltas of 1e-6 do not fit into a hair less than 1e-5."""
+    run = Approximate(epsilon=1.0, delta=1e-6) * 10
+    assert math.isinf(basic_epsilon(run, "replace_one", 1e-5 * (1 - 5e-13)))
+
+
+def test_the_fixed_size_decay_uses_the_right_phase() -> None:
+    """Where (1 + 2c)q is about 1 the phase of the two verticals does not cancel: the bound stays below the truth."""
+    pair, tilt = FixedSizePair(0.05, 1.0), 9.5
+    frequency = np.geomspace(0.5, 40.0, 12)
+    value, error = pair.log_moment(np.concatenate([[tilt], tilt + 1j * frequency]))
+    fallen = value[0].real - value[1:].real + error[0] + error[1:]
+    assert np.all(pair.decay(tilt, frequency) <= fallen + 1e-12)
