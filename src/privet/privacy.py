@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -39,7 +40,7 @@ def check_neighbours(neighbours: str) -> Neighbours:
 
 def check_delta(delta: float) -> float:
     """Return `delta` as a float in (0, 1), else say why not."""
-    if not (isinstance(delta, int | float) and 0.0 < delta < 1.0):
+    if not (isinstance(delta, numbers.Real) and 0.0 < delta < 1.0):
         raise InvalidParameter(
             f"Expected delta in (0, 1), got {delta!r}: (epsilon, delta) with such a delta promises nothing "
             "that a run could be priced at. Use a delta well below 1/n, e.g. 1e-6."
@@ -49,7 +50,7 @@ def check_delta(delta: float) -> float:
 
 def check_epsilon(epsilon: float) -> float:
     """Return `epsilon` as a finite float of at least 0, else say why not."""
-    if not (isinstance(epsilon, int | float) and 0.0 <= epsilon < math.inf):
+    if not (isinstance(epsilon, numbers.Real) and 0.0 <= epsilon < math.inf):
         raise InvalidParameter(
             f"Expected a finite epsilon of at least 0, got {epsilon!r}: no run can be compared with it. "
             "Use a small positive number, e.g. 1."

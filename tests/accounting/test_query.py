@@ -258,3 +258,32 @@ def test_golden_closed_forms(noise: float, steps: int, wanted: float, truth: flo
     assert low <= truth * (1 + 2e-16)
     assert high >= truth * (1 - 2e-16)
     assert high - low < 1e-12 * high
+
+
+@pytest.mark.parametrize(
+    ("run", "neighbours"),
+    [
+        (Gaussian(noise_multiplier=1e-3).poisson(rate=0.01) * 3, "replace_one"),
+        (Gaussian(noise_multiplier=0.01).poisson(rate=0.5) * 10**6, "add_remove"),
+        (Laplace(scale=1e-4) * 10, "add_remove"),
+        (Pure(epsilon=2000.0).poisson(rate=0.1) * 10, "add_remove"),
+        (ExponentialMechanism(epsilon=2000.0) * 10, "replace_one"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::privet.errors.LooseBound")
+def test_losses_beyond_all_meaning_are_still_bounded(run: Event, neighbours: Neighbours) -> None:
+    """Epsilons of thousands get a valid bound, at worst a loose one or infinity, never an exception or a NaN."""
+    found = bounds(run, delta=1e-5, neighbours=neighbours)
+    assert 0 <= found.lower <= found.upper
+    assert found.upper > 1000
+    assert found.lower < math.inf
+
+
+def test_numbers_of_other_libraries_are_taken_at_their_value() -> None:
+    """NumPy's float32 and int64 price as the plain numbers they are equal to."""
+    sampled = Gaussian(noise_multiplier=np.float32(1.1)).poisson(rate=np.float32(0.01))  # type: ignore[arg-type]
+    single = sampled * np.int64(3)  # type: ignore[operator]  # as users will
+    plain = Gaussian(noise_multiplier=float(np.float32(1.1))).poisson(rate=float(np.float32(0.01))) * 3
+    assert single == plain
+    price = epsilon(single, delta=np.float32(1e-5), neighbours="add_remove")  # type: ignore[arg-type]
+    assert price == epsilon(plain, delta=float(np.float32(1e-5)), neighbours="add_remove")

@@ -110,6 +110,7 @@ def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: 
     raise no_theorem("closed", "the run is neither Gaussian, nor one step, nor of equal answers")
 
 
+@np.errstate(all="ignore")  # what overflows fails the check at the end
 def _laplace_stick(distance: float, count: int, epsilon: float) -> tuple[float, float] | None:
     """(lower, upper) on delta(epsilon) of `count` equal Laplace steps; None where the sum loses too many digits.
 

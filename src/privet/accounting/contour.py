@@ -38,6 +38,7 @@ Steps = Sequence[tuple[Pair, int]]
 
 _DIGITS = 21.0  # natural log of the relative accuracy aimed at
 _MOST_NODES = 6000
+_LEAST_TILT = 1e-9  # below it, no moment is finite that floats can hold: losses beyond all meaning
 _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
 
 
@@ -290,6 +291,8 @@ def contour_delta(steps: Steps, epsilon: float) -> tuple[float, float] | None:
     if epsilon >= sum(count * pair.highest for pair, count in steps):
         return infinite * (1 - 1e-14), min(1.0, infinite * (1 + 1e-14))
     saddle = best_order(steps, "log_delta", epsilon)
+    if saddle < _LEAST_TILT:
+        return None
     log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
     if log_bound < -690:
         return infinite * (1 - 1e-14), infinite * (1 + 1e-14) + math.exp(max(-740.0, log_bound))
@@ -313,6 +316,8 @@ def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
         return (math.inf, math.inf) if delta < infinite * (1 - 1e-14) else (0.0, math.inf)
     log_delta = math.log(delta - infinite)
     saddle = best_order(steps, "epsilon", log_delta)
+    if saddle < _LEAST_TILT:
+        return None
     start = _sharpened(steps, saddle, log_delta)
     line = Line.laid(steps, saddle, start, log_delta)
     upper = None if line is None else _solve(line, delta, start)

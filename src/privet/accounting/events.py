@@ -28,14 +28,18 @@ __all__ = [
 ]
 
 
-def _real(name: str, value: object, *, positive: bool, unit: str) -> None:
+def _real(event: Event, name: str, *, positive: bool, unit: str) -> None:
+    """Refuse what is no finite number; keep numbers of other libraries as plain floats, where one is equal."""
+    value = getattr(event, name)
     ok = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not ok or value < 0 or (positive and value == 0):  # type: ignore[operator]  # checked real above
+    if not ok or value < 0 or (positive and value == 0):
         least = "positive" if positive else "at least 0"
         raise InvalidParameter(
             f"Expected {name} to be a finite number, {least} ({unit}), got {value!r}: "
             f"no privacy statement follows from it. Pass {name} as a plain number."
         )
+    if not isinstance(value, int | float) and float(value) == value:
+        object.__setattr__(event, name, float(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class Gaussian(Event):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        _real("noise_multiplier", self.noise_multiplier, positive=False, unit="noise stddev ÷ clip")
+        _real(self, "noise_multiplier", positive=False, unit="noise stddev ÷ clip")
 
     def __repr__(self) -> str:
         return f"Gaussian(noise_multiplier={self.noise_multiplier!r})"
@@ -91,7 +95,7 @@ class Laplace(Event):
     scale: float
 
     def __post_init__(self) -> None:
-        _real("scale", self.scale, positive=False, unit="Laplace scale ÷ clip")
+        _real(self, "scale", positive=False, unit="Laplace scale ÷ clip")
 
     def __repr__(self) -> str:
         return f"Laplace(scale={self.scale!r})"
@@ -104,7 +108,7 @@ class RandomizedResponse(Event):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _real("epsilon", self.epsilon, positive=False, unit="log odds of the true answer")
+        _real(self, "epsilon", positive=False, unit="log odds of the true answer")
 
     def __repr__(self) -> str:
         return f"RandomizedResponse(epsilon={self.epsilon!r})"
@@ -117,7 +121,7 @@ class Pure(Event):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _real("epsilon", self.epsilon, positive=False, unit="nats")
+        _real(self, "epsilon", positive=False, unit="nats")
 
     def __repr__(self) -> str:
         return f"Pure(epsilon={self.epsilon!r})"
@@ -131,8 +135,8 @@ class Approximate(Event):
     delta: float
 
     def __post_init__(self) -> None:
-        _real("epsilon", self.epsilon, positive=False, unit="nats")
-        _real("delta", self.delta, positive=False, unit="a probability")
+        _real(self, "epsilon", positive=False, unit="nats")
+        _real(self, "delta", positive=False, unit="a probability")
         if self.delta >= 1:
             raise InvalidParameter(
                 f"Expected delta below 1, got {self.delta!r}: such a mechanism may publish everything. "
@@ -150,7 +154,7 @@ class ExponentialMechanism(Event):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _real("epsilon", self.epsilon, positive=False, unit="nats")
+        _real(self, "epsilon", positive=False, unit="nats")
 
     def __repr__(self) -> str:
         return f"ExponentialMechanism(epsilon={self.epsilon!r})"
@@ -163,7 +167,7 @@ class ZeroConcentrated(Event):
     rho: float
 
     def __post_init__(self) -> None:
-        _real("rho", self.rho, positive=False, unit="zCDP's rho, mu²/2 for Gaussian noise")
+        _real(self, "rho", positive=False, unit="zCDP's rho, mu²/2 for Gaussian noise")
 
     def __repr__(self) -> str:
         return f"ZeroConcentrated(rho={self.rho!r})"
@@ -178,7 +182,7 @@ class PoissonSampled(Event):
 
     def __post_init__(self) -> None:
         _is_event(self.event)
-        _real("rate", self.rate, positive=True, unit="probability that a record joins the batch")
+        _real(self, "rate", positive=True, unit="probability that a record joins the batch")
         if self.rate > 1:
             raise InvalidParameter(
                 f"Expected rate in (0, 1], got {self.rate!r}: it is the probability that a record joins a batch. "

@@ -153,10 +153,10 @@ def ask(
         )
     try:
         found = ACCOUNTANTS[accountant](run, neighbours, delta, epsilon)
-    except Uncertified:
+    except (Uncertified, ArithmeticError):
         raise NoProvenBound(
-            f"Expected a run whose line integral can be certified, got {run!r}: its loss is made of atoms. "
-            "Use accountant='auto' or 'fourier'."
+            f"Expected a run that the {accountant!r} accountant can certify, got {run!r}: its loss is made of atoms, "
+            "or beyond what floats can hold. Use accountant='auto' or 'fourier'."
         ) from None
     return found, accountant
 
@@ -172,25 +172,36 @@ def _best(
         return ACCOUNTANTS["closed"](run, neighbours, delta, epsilon), "closed"
     except NoProvenBound:
         pass
-    try:
-        found, name = ACCOUNTANTS["contour"](run, neighbours, delta, epsilon), "contour"
-    except Uncertified:
-        found, name = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon), "fourier"
+    found, name = _tried("contour", run, neighbours, delta, epsilon), "contour"
+    if found is None:
+        found, name = _tried("fourier", run, neighbours, delta, epsilon), "fourier"
+    if found is None:
+        found = Bounds(0.0, math.inf if delta is not None else 1.0)
     if name == "contour" and not tight:
         return found, name
     if name == "contour" and _width(found) > _WIDE:
-        other = ACCOUNTANTS["fourier"](run, neighbours, delta, epsilon)
-        name = "fourier" if other.upper < found.upper else name
-        found = _both_hold(found, other)
+        other = _tried("fourier", run, neighbours, delta, epsilon)
+        if other is not None:
+            name = "fourier" if other.upper < found.upper else name
+            found = _both_hold(found, other)
     if _width(found) > _WIDE:  # few steps with few outcomes: a theorem may be sharper than a lattice
         for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
-            try:
-                loose = ACCOUNTANTS[other_name](run, neighbours, delta, epsilon)
-            except NoProvenBound:
-                continue
-            if found.lower <= loose.upper < found.upper:
+            loose = _tried(other_name, run, neighbours, delta, epsilon)
+            if loose is not None and found.lower <= loose.upper < found.upper:
                 found, name = Bounds(found.lower, loose.upper), other_name
     return found, name
+
+
+def _tried(
+    name: str, run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None
+) -> Bounds | None:
+    """One accountant's bounds; None if it has none, also where a loss is beyond what floats can hold."""
+    try:
+        with np.errstate(all="ignore"):
+            found = ACCOUNTANTS[name](run, neighbours, delta, epsilon)
+    except (Uncertified, ArithmeticError, ValueError):  # NoProvenBound is a ValueError
+        return None
+    return None if math.isnan(found.lower) or math.isnan(found.upper) else found
 
 
 def _width(found: Bounds) -> float:

@@ -171,8 +171,9 @@ def _answers(epsilon: float, delta: float) -> DiscretePair:
 
 def _outcomes(pair: DiscretePair) -> list[tuple[float, float, float]]:
     """(P-mass, Q-mass, loss) of every outcome, those that only one of the two can produce included."""
-    finite = [(p, p * math.exp(-loss), loss) for loss, p in zip(pair.losses, pair.masses, strict=True)]
-    only_q = pair.infinite  # by symmetry of the pairs above, Q has as much that P never shows
+    # by symmetry of the pairs above, Q has at -loss what P has at loss, and as much that P never shows
+    finite = [(p, q, x) for x, p, q in zip(pair.losses, pair.masses, reversed(pair.masses), strict=True)]
+    only_q = pair.infinite
     return [*finite, (pair.infinite, 0.0, math.inf), (0.0, only_q, -math.inf)]
 
 
@@ -186,16 +187,21 @@ def _gathered(losses: list[tuple[float, float]], infinite: float) -> DiscretePai
     return DiscretePair(tuple(order), tuple(table[k] for k in order), infinite)
 
 
+def _mixed(rate: float, loss: float) -> float:
+    """log(1 - q + q·e^loss), to rounding."""
+    return math.log1p(rate * math.expm1(loss)) if loss < 700 else loss + math.log(rate)
+
+
 def _leaving(pair: DiscretePair, rate: float) -> DiscretePair:
     """((1-q)Q + qP, Q): an outcome of ratio e^loss gets the ratio 1 + q(e^loss - 1)."""
     outcomes = _outcomes(pair)
-    losses = [(math.log1p(rate * math.expm1(loss)), (1 - rate) * q + rate * p) for p, q, loss in outcomes if q > 0]
-    return _gathered(losses, sum(rate * p for p, q, _ in outcomes if q == 0))
+    losses = [(_mixed(rate, loss), (1 - rate) * q + rate * p) for p, q, loss in outcomes if loss < math.inf]
+    return _gathered(losses, sum(rate * p for p, _, loss in outcomes if loss == math.inf))
 
 
 def _joining(pair: DiscretePair, rate: float) -> DiscretePair:
     """(P, (1-q)P + qQ), with P and Q exchanged as the pairs here are symmetric."""
-    losses = [(-math.log1p(rate * math.expm1(-loss)), p) for p, _, loss in _outcomes(pair) if p > 0]
+    losses = [(-_mixed(rate, -loss), p) for p, _, loss in _outcomes(pair) if loss > -math.inf]
     return _gathered(losses, 0.0)
 
 
