@@ -69,7 +69,7 @@ def _engine(
     epsilon_by: Engine,
     delta_by: Engine,
 ) -> Bounds:
-    """Price the worse direction; the other is dropped early where its Rényi bound shows that it is the better."""
+    """Price the worse direction; the other is dropped where one look at the first's lower end shows it to be better."""
     ways = paired(run, neighbours, name)
     if any(pair.infinite == 1.0 for way in ways for pair, _ in way.steps):
         return Bounds(math.inf, math.inf) if delta is not None else Bounds(1.0, 1.0)
