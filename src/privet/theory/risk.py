@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from privet.accounting.numerics import upward
 from privet.errors import InvalidParameter
 
-__all__ = ["CONVEX", "LIPSCHITZ", "RiskBound", "at_least_zero", "positive", "trivial_bound", "whole"]
+__all__ = [
+    "CONVEX",
+    "DISTANCE",
+    "LIPSCHITZ",
+    "RiskBound",
+    "at_least_zero",
+    "bound",
+    "positive",
+    "probability",
+    "smaller",
+    "trivial_bound",
+    "whole",
+]
 
 CONVEX = "the loss of every record is convex in the parameters"
 LIPSCHITZ = (
