@@ -1,0 +1,17 @@
+"""Noise for private sums, on a lattice: rounded Gaussian and Laplace, exact in law.
+
+>>> import numpy as np
+>>> from privet.noise import add_gaussian
+>>> from privet.randomness import system_random
+>>> released = add_gaussian(np.array([3 << 20, -5 << 20]), step=2.0**-20, noise_stddev=0.5, random=system_random())
+>>> released.dtype, bool((released * 2**20 == np.rint(released * 2**20)).all())
+(dtype('float64'), True)
+"""
+
+from __future__ import annotations
+
+from privet.noise.gaussian import rounded_gaussian
+from privet.noise.laplace import rounded_laplace
+from privet.noise.release import add_gaussian, add_laplace
+
+__all__ = ["add_gaussian", "add_laplace", "rounded_gaussian", "rounded_laplace"]
