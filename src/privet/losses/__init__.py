@@ -1,0 +1,44 @@
+"""Pointwise losses with derivative, curvature and proven constants; features, and L2 regularisation."""
+
+from __future__ import annotations
+
+from privet.losses.base import Loss
+from privet.losses.constants import gradient_bound, hessian_bound, prediction_bound
+from privet.losses.custom import CustomLoss
+from privet.losses.features import AppendOne, CustomFeatures, FeatureMap, RandomFourier, append_one
+from privet.losses.hinge import HingeLoss, SmoothedHingeLoss
+from privet.losses.huber import HuberLoss
+from privet.losses.logistic import LogisticLoss
+from privet.losses.lookup import loss_named
+from privet.losses.multinomial import MultinomialLoss
+from privet.losses.poisson import PoissonLoss
+from privet.losses.quantile import AbsoluteLoss, QuantileLoss
+from privet.losses.records import LinearRecords, RecordLoss
+from privet.losses.ridge import Ridge
+from privet.losses.squared import SquaredLoss
+
+__all__ = [
+    "AbsoluteLoss",
+    "AppendOne",
+    "CustomFeatures",
+    "CustomLoss",
+    "FeatureMap",
+    "HingeLoss",
+    "HuberLoss",
+    "LinearRecords",
+    "LogisticLoss",
+    "Loss",
+    "MultinomialLoss",
+    "PoissonLoss",
+    "QuantileLoss",
+    "RandomFourier",
+    "RecordLoss",
+    "Ridge",
+    "SmoothedHingeLoss",
+    "SquaredLoss",
+    "append_one",
+    "gradient_bound",
+    "hessian_bound",
+    "loss_named",
+    "prediction_bound",
+]

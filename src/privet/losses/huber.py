@@ -1,0 +1,71 @@
+"""The Huber loss: squared near the label, absolute far from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite, floats
+
+__all__ = ["HuberLoss"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HuberLoss:
+    """ℓ(z, y) = ½ r² for |r| ≤ threshold and threshold · (|r| − threshold/2) beyond, with r = z − y.
+
+    It is what ½ r² becomes when the derivative is clipped at ±`threshold`: a clipped GLM is a Huberised one.
+    Theorem: the derivative clip(r, −threshold, threshold) is bounded by `threshold` for all labels; its slope is 1
+    inside and 0 outside.
+
+    Parameters
+    ----------
+    threshold : positive, in the unit of y
+
+    Examples
+    --------
+    >>> loss = HuberLoss(threshold=2.0)
+    >>> loss.value([1.0, 5.0], [0.0, 0.0]), loss.derivative([1.0, 5.0], [0.0, 0.0])
+    (array([0.5, 8. ]), array([1., 2.]))
+    >>> loss.lipschitz(), loss.smoothness()
+    (2.0, 1.0)
+    """
+
+    threshold: float = 1.0
+    convex: ClassVar[bool] = True
+    outputs: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_number("threshold", self.threshold)
+
+    @np.errstate(all="ignore")
+    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        distance = np.abs(z - y)
+        near = np.minimum(distance, float(self.threshold))
+        return 0.5 * np.square(near) + float(self.threshold) * (distance - near)
+
+    @np.errstate(all="ignore")
+    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        return np.clip(z - y, -float(self.threshold), float(self.threshold))
+
+    @np.errstate(all="ignore")
+    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        return (np.abs(z - y) < float(self.threshold)).astype(z.dtype)
+
+    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
+        check_prediction_bound(prediction_bound)
+        return float(self.threshold)
+
+    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
+        check_prediction_bound(prediction_bound)
+        return 1.0
+
+    def admissible(self, y: ArrayLike) -> Mask:
+        return finite(y)

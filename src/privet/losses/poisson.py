@@ -1,0 +1,82 @@
+"""The loss of Poisson regression: labels are counts, the prediction is the logarithm of their mean."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privet.errors import InvalidParameter
+from privet.losses.base import Array, Mask, check_prediction_bound, finite, floats, labels
+
+__all__ = ["PoissonLoss"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoissonLoss:
+    """ℓ(z, y) = e^z − y z: minus the log likelihood of the count y at mean e^z, without the constant log y!.
+
+    Theorem: the derivative e^z − y grows with z and falls with y, so over |z| ≤ B and counts 0 … Y it lies between
+    e^(−B) − Y and e^B: |derivative| ≤ max(e^B, Y − e^(−B)). The curvature e^z is at most e^B. Without a bound on the
+    predictions, or on the counts, neither Lipschitz constant nor (for predictions) smoothness exists.
+
+    Parameters
+    ----------
+    largest_count : public Y; labels that are not whole numbers in 0 … Y are not admissible
+
+    Examples
+    --------
+    >>> loss = PoissonLoss(largest_count=10)
+    >>> loss.value([0.0], [3]), loss.derivative([0.0], [3]), loss.curvature([0.0], [3])
+    (array([1.]), array([-2.]), array([1.]))
+    >>> loss.lipschitz(), round(loss.lipschitz(prediction_bound=2.0), 4), loss.admissible([3, 2.5, -1, 11])
+    (None, 9.8647, array([ True, False, False, False]))
+    """
+
+    largest_count: int | None = None
+    convex: ClassVar[bool] = True
+    outputs: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        count = self.largest_count
+        if count is not None and (not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < 1):
+            raise InvalidParameter(
+                f"Expected largest_count to be a whole number of at least 1, got {count!r}: it bounds the labels. "
+                "Use a count that is known without looking at the data, or None."
+            )
+
+    @np.errstate(all="ignore")
+    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        mean = np.exp(z)
+        return np.where(np.isinf(mean), mean, mean - y * z)  # e^z beats y z, also where both are beyond floats
+
+    @np.errstate(all="ignore")
+    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        return np.exp(z) - y
+
+    @np.errstate(all="ignore")
+    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        return np.exp(z) + np.zeros_like(y)
+
+    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
+        steepest = self.smoothness(prediction_bound)
+        if steepest is None or self.largest_count is None:
+            return None
+        return max(steepest, int(self.largest_count) - math.exp(-prediction_bound))
+
+    @np.errstate(all="ignore")
+    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
+        steepest = float(np.exp(check_prediction_bound(prediction_bound)))
+        return steepest if math.isfinite(steepest) else None
+
+    def admissible(self, y: ArrayLike) -> Mask:
+        most = math.inf if self.largest_count is None else int(self.largest_count)
+        counts = labels(y).astype(np.float64, copy=False)
+        return finite(counts) & (counts >= 0.0) & (counts <= most) & np.equal(counts, np.floor(counts))
