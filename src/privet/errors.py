@@ -5,13 +5,17 @@ PrivetError
 ├── NoProvenBound      (also a ValueError)  nobody has proved a bound for this pairing
 ├── RuleOutOfRange     (also a ValueError)  a lecture's rule, asked where it is false
 └── EventFormat        (also a ValueError)  JSON that is not an event of this version
+Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
 LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "EventFormat",
+    "Interrupted",
     "InvalidParameter",
     "LooseBound",
     "NoProvenBound",
@@ -38,6 +42,14 @@ class RuleOutOfRange(PrivetError, ValueError):
 
 class EventFormat(PrivetError, ValueError):
     """Text that does not describe an event that this version of privet understands."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during private work. `partial` is what was reached; its guarantee charges the whole plan."""
+
+    def __init__(self, message: str, partial: Any) -> None:
+        super().__init__(message)
+        self.partial = partial
 
 
 class LooseBound(UserWarning):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from privet.errors import InvalidParameter
@@ -86,7 +86,8 @@ class Guarantee:
     """What is promised, to whom, and on what it rests. Its `str` is a sentence to sign.
 
     `lower` is the least epsilon that the run as described can have: the bracket [lower, epsilon]
-    holds the truth, so it shows how much of `epsilon` is slack of the accounting.
+    holds the truth, so it shows how much of `epsilon` is slack of the accounting. `void`, if not empty, says why
+    nothing is promised although the run was priced, e.g. because its noise came from a fixed seed.
 
     Examples
     --------
@@ -105,8 +106,15 @@ the true epsilon in [1, 1].
     lower: float
     sampling: str
     assumptions: tuple[str, ...] = ()
+    void: str = ""
+
+    def voided(self, reason: str) -> Guarantee:
+        """The same statement, withdrawn: an infinite epsilon, and `reason` in front of what would have held."""
+        return replace(self, epsilon=math.inf, void=f"{reason}. Otherwise it would read: {self}")
 
     def __str__(self) -> str:
+        if self.void:
+            return f"NOT PRIVATE: {self.void}"
         if math.isinf(self.epsilon):
             return (
                 f"The release promises nothing at delta = {up(self.delta, 6)}: epsilon is infinite for "
