@@ -1,0 +1,25 @@
+"""From per-record gradients to a sum whose sensitivity is known exactly."""
+
+from __future__ import annotations
+
+from privet.clipping.glm import glm_sum, gram_sum, scalar_sum
+from privet.clipping.lattice import LatticeSum, lattice_step
+from privet.clipping.records import record_sum
+from privet.clipping.rules import Adaptive, Automatic, Bounding, Clip, Declared
+from privet.clipping.table import Table, bounded_table
+
+__all__ = [
+    "Adaptive",
+    "Automatic",
+    "Bounding",
+    "Clip",
+    "Declared",
+    "LatticeSum",
+    "Table",
+    "bounded_table",
+    "glm_sum",
+    "gram_sum",
+    "lattice_step",
+    "record_sum",
+    "scalar_sum",
+]

@@ -1,0 +1,85 @@
+"""The lattice on which clipped sums live: integers times a public power of two."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import InvalidParameter
+
+__all__ = ["MOST_RECORDS", "LatticeSum", "check_clip", "check_count", "lattice_step"]
+
+MOST_RECORDS = 2**27
+"""How many records a sum may hold unless the caller, who knows how many there are in public, says otherwise."""
+
+_EXPONENT = 400  # clips between 2^-400 and 2^400, so that no power of two below ever leaves the range of floats
+
+
+def check_clip(clip: float, *, name: str = "clip") -> float:
+    """Return `clip` as a positive float of a size that floats can hold, else say why not."""
+    ok = isinstance(clip, numbers.Real) and not isinstance(clip, bool) and math.isfinite(clip)
+    if not ok or not 2.0**-_EXPONENT <= clip <= 2.0**_EXPONENT:
+        raise InvalidParameter(
+            f"Expected {name} to be a positive finite number, got {clip!r}: it bounds what one record can change, "
+            "and the noise is scaled by it. Use the size of a typical gradient, e.g. 1."
+        )
+    return float(clip)
+
+
+def lattice_step(clip: float, *, most_records: int = MOST_RECORDS) -> float:
+    """The power of two on whose multiples sums of records clipped at `clip` are kept, in an int64.
+
+    A clip is 2^41 steps, or as few as it takes for `most_records` (a public number) to fit in 2^61; far finer than any
+    noise either way.
+
+    Examples
+    --------
+    >>> lattice_step(1.0) == 2.0**-34, lattice_step(1.0, most_records=1000) == 2.0**-41
+    (True, True)
+    """
+    bits = min(41, 61 - max(most_records - 1, 0).bit_length())
+    if bits < 20:
+        raise InvalidParameter(
+            f"Expected at most 2^41 records in one sum, got {most_records:,}: it could overflow 64 bits. "
+            "Use smaller batches."
+        )
+    mantissa, exponent = math.frexp(check_clip(clip))
+    return math.ldexp(1.0, exponent - bits - int(mantissa == 0.5))
+
+
+def check_count(count: int, most_records: int) -> None:
+    """Refuse more records than the lattice was made for."""
+    if count > most_records:
+        raise InvalidParameter(
+            f"Expected at most {most_records:,} records in one sum: more could overflow 64 bits. "
+            "Declare a larger `most_records`, which is public, or use smaller batches."
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class LatticeSum:
+    """A sum of clipped records, in whole lattice steps: exact, so no order of rows can show in it. Private.
+
+    Promise: emptying, adding or removing one record moves `units × step` by at most `clip` in l2 norm, exactly;
+    exchanging one, by at most 2 × clip.
+
+    `within` counts the records whose gradient was no longer than the clip, less half of all that counted: the
+    statistic of adaptive clipping, in halves, so that one record moves it by at most 1.
+    """
+
+    units: NDArray[np.int64]
+    step: float
+    clip: float
+    within: int = 0
+
+    def __repr__(self) -> str:
+        return f"LatticeSum(private, shape={self.units.shape}, step={self.step!r}, clip={self.clip!r})"
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        """The sum in the unit of a gradient. Private: it carries no noise."""
+        return self.units.astype(np.float64) * self.step

@@ -1,0 +1,187 @@
+"""Features with bounded rows, rounded once to 16 bits on a public grid, so that sums over them are exact."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privet.clipping.lattice import check_clip
+from privet.errors import InvalidParameter
+
+__all__ = ["Table", "as_matrix", "as_vector", "bounded_table"]
+
+_LARGEST = 2**15 - 1
+_ROWS = 1 << 14  # rows prepared at a time
+_MOST_COLUMNS = 2**22  # then a squared norm is below 2^52, an exact float
+
+
+class Table:
+    """Private rows of l2 norm at most `row_norm`, as whole multiples of the power of two `step`.
+
+    Promise: each row depends on its own record only; a record with a value that is not finite is all zeros; no row's
+    exact norm exceeds `row_norm`. A value is rounded by at most `row_norm` × 2^-15; rows that would be longer than
+    `row_norm` are shortened by a few parts in 2^15.
+    """
+
+    __slots__ = ("inverse_norms", "row_norm", "step", "units")
+
+    def __init__(self, units: Any, inverse_norms: NDArray[np.float64], *, step: float, row_norm: float) -> None:
+        self.units = units  # int16 (n, d), or CSR with whole float64 values
+        self.inverse_norms = inverse_norms  # 1 ÷ norm in units, rounded down by 2^-50; 0 for an empty row
+        self.step = step
+        self.row_norm = row_norm
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Records and features."""
+        n, d = self.units.shape
+        return n, d
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are kept as CSR."""
+        return bool(sparse.issparse(self.units))
+
+    def __repr__(self) -> str:
+        return f"Table(private, columns={self.shape[1]}, row_norm={self.row_norm!r})"
+
+
+def as_matrix(data: Any, *, name: str = "X") -> Any:
+    """`data` as a numeric 2-d array or CSR matrix, without looking at its values."""
+    if sparse.issparse(data):
+        matrix = data.tocsr()
+    else:
+        matrix = np.asarray(data)
+        if matrix.dtype == object:  # a frame of mixed numeric columns; text is a fact of the type, not of a value
+            try:
+                matrix = matrix.astype(np.float64)
+            except (TypeError, ValueError):
+                matrix = np.asarray(["text"])
+    if matrix.dtype.kind not in "fiub" or matrix.ndim != 2:
+        raise InvalidParameter(
+            f"Expected {name} to be a table of numbers with rows and columns, got {matrix.ndim} dimension(s) of type "
+            f"{matrix.dtype.kind!r}: a gradient needs numbers. Encode text columns first, or reshape one column "
+            "with .reshape(-1, 1)."
+        )
+    if not 0 < matrix.shape[1] <= _MOST_COLUMNS:
+        raise InvalidParameter(
+            f"Expected {name} to have between 1 and {_MOST_COLUMNS:,} columns, got {matrix.shape[1]}: "
+            "norms beyond that are no longer exact. Hash or drop columns."
+        )
+    return matrix
+
+
+def as_vector(data: Any, length: int, *, name: str = "y") -> NDArray[np.float64]:
+    """`data` as `length` floats; what is no number is NaN, so that its record will count as zero."""
+    vector = np.asarray(data)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        vector = vector[:, 0]
+    if vector.ndim != 1 or len(vector) != length:
+        raise InvalidParameter(
+            f"Expected {name} to hold one value a record, got shape {vector.shape} beside a table of another length: "
+            "records and labels would be paired wrongly. Pass a vector as long as the table."
+        )
+    if vector.dtype.kind not in "fiubO":
+        raise InvalidParameter(
+            f"Expected {name} to be numbers, got values of type {vector.dtype.kind!r}: a loss needs numbers. "
+            "Map labels to numbers with a public list of classes first."
+        )
+    if vector.dtype.kind == "O":
+        return np.array([_number(v) for v in vector], dtype=np.float64)
+    return np.ascontiguousarray(vector, dtype=np.float64)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]  # what is no number is caught
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def bounded_table(data: Any, *, row_norm: float, keep: NDArray[np.bool_] | None = None) -> Table:
+    """Rows shortened to l2 norm at most `row_norm` and rounded to the grid; rows with bad values are emptied.
+
+    Theorem: data clipping, lecture 13 (Brown), section 3.(2).
+
+    Parameters
+    ----------
+    data : (n, d) numbers, dense or CSR; private
+    row_norm : the public bound, in the unit of a row's norm
+    keep : which records to keep; the others are emptied, e.g. those whose label is not in the declared set
+
+    Examples
+    --------
+    >>> table = bounded_table(np.array([[3.0, 4.0], [np.nan, 1.0], [0.5, 0.0]]), row_norm=1.0)
+    >>> (table.units * table.step).round(3).tolist()
+    [[0.6, 0.8], [0.0, 0.0], [0.5, 0.0]]
+    """
+    matrix = as_matrix(data)
+    row_norm = check_clip(row_norm, name="row_norm")
+    step = math.ldexp(1.0, math.frexp(row_norm)[1] - 15)  # a row's norm is between 2^14 and 2^15 steps
+    most = math.floor((Fraction(row_norm) / Fraction(step)) ** 2)
+    kept = np.ones(matrix.shape[0], dtype=bool) if keep is None else keep
+    if sparse.issparse(matrix):
+        return _sparse(matrix, kept, row_norm, step, most)
+    n, d = matrix.shape
+    units = np.empty((n, d), dtype=np.int16)
+    squares = np.empty(n)
+    rows = max(64, min(_ROWS, 2**21 // d))
+    for first in range(0, n, rows):
+        part = slice(first, first + rows)
+        block = np.array(matrix[part], dtype=np.float64)
+        block[~kept[part]] = 0.0
+        units[part], squares[part] = _rounded(block, row_norm, step, most)
+    return Table(units, _inverse(squares), step=step, row_norm=row_norm)
+
+
+def _inverse(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore"):
+        return np.where(squares > 0, (1 - 2.0**-50) / np.sqrt(squares), 0.0)
+
+
+def _rounded(
+    block: NDArray[np.float64], row_norm: float, step: float, most: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The rows in units, and their exact squared norms. Works in place."""
+    with np.errstate(all="ignore"):
+        largest = np.abs(block).max(axis=1, initial=0.0)
+        bad = ~np.isfinite(largest)
+        block[bad] = 0.0
+        largest[bad | (largest == 0)] = 1.0
+        scale = np.maximum(largest, row_norm)
+        block /= scale[:, None]  # at most 1: no square overflows
+        norms = np.sqrt(np.einsum("ij,ij->i", block, block))
+        block *= (np.minimum(scale / step, (row_norm / step) / np.maximum(norms, 1e-300)))[:, None]
+    units = np.rint(block)
+    squares = np.einsum("ij,ij->i", units, units)  # whole and below 2^53: exact
+    over = np.flatnonzero(squares > most)  # rounded past the bound: one and a half steps shorter, they hardly ever are
+    units[over] = np.rint(block[over] * (1 - 1.5 / math.sqrt(most)))
+    np.clip(units, -_LARGEST, _LARGEST, out=units)
+    squares = np.einsum("ij,ij->i", units, units)
+    for row in np.flatnonzero(squares > most):
+        while squares[row] > most:
+            worst = np.argmax(np.abs(units[row]))
+            units[row, worst] -= np.sign(units[row, worst])
+            squares[row] = units[row] @ units[row]
+    return units, squares
+
+
+def _sparse(matrix: Any, kept: NDArray[np.bool_], row_norm: float, step: float, most: int) -> Table:
+    """As the dense table; a row is its stored values."""
+    matrix = matrix.astype(np.float64, copy=True)
+    matrix.sum_duplicates()
+    starts, data = matrix.indptr, matrix.data
+    squares = np.zeros(matrix.shape[0])
+    counts = np.diff(starts)
+    for size in np.unique(counts[counts > 0]):  # rows with equally many values are one dense block
+        members = np.flatnonzero(counts == size)
+        places = starts[members][:, None] + np.arange(size)
+        block = data[places]
+        block[~kept[members]] = 0.0
+        data[places], squares[members] = _rounded(block, row_norm, step, most)
+    return Table(matrix, _inverse(squares), step=step, row_norm=row_norm)
