@@ -36,9 +36,10 @@ ROOMS = [
     "sampling",
     "clipping",
     "noise",
+    "problem",
     "plan",
-    "solvers",
     "theory",
+    "solvers",
     "preprocessing",
     "estimators",
     "torch",
@@ -77,6 +78,13 @@ ACCOUNTING = [
 
 # Public names that carry no example of their own, and why.
 WITHOUT_EXAMPLE = {
+    "Bounding": "a protocol; Clip and its neighbours are the examples",
+    "LatticeSum": "made by record_sum and glm_sum, which have examples",
+    "Path": "made by projected_gradient_descent, which has an example",
+    "Result": "made by the solvers, which have examples",
+    "Sampling": "a protocol; Poisson and its neighbours are the examples",
+    "Table": "made by bounded_table, which has an example",
+    "UpdateRule": "a protocol; GradientStep and its neighbours are the examples",
     "Approximate": "an event; the example of Event shows how events are written",
     "Composed": "an event; written with +",
     "ExponentialMechanism": "an event; the example of Event shows how events are written",

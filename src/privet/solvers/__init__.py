@@ -1,0 +1,33 @@
+"""The algorithms, one a file. Each takes a problem and a budget, and returns what may be published."""
+
+from __future__ import annotations
+
+from privet.solvers.clipped_descent import dp_gd
+from privet.solvers.descent import Path, Release
+from privet.solvers.fixed_hessian import fixed_hessian_descent
+from privet.solvers.noisy_descent import noisy_gradient_descent
+from privet.solvers.plain_descent import projected_gradient_descent
+from privet.solvers.result import Result
+from privet.solvers.stochastic_descent import dp_sgd, follow
+from privet.solvers.updates import Adafactor, Adam, AdamW, GradientStep, UpdateRule
+from privet.solvers.variance_reduced import dp_svrg
+from privet.solvers.zeroth_order import zeroth_order_descent
+
+__all__ = [
+    "Adafactor",
+    "Adam",
+    "AdamW",
+    "GradientStep",
+    "Path",
+    "Release",
+    "Result",
+    "UpdateRule",
+    "dp_gd",
+    "dp_sgd",
+    "dp_svrg",
+    "fixed_hessian_descent",
+    "follow",
+    "noisy_gradient_descent",
+    "projected_gradient_descent",
+    "zeroth_order_descent",
+]

@@ -1,0 +1,177 @@
+"""The loop that all first-order solvers share, and what of its path is released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import Interrupted, InvalidParameter
+from privet.geometry import ConvexSet
+from privet.plan import Plan
+from privet.privacy import Guarantee
+from privet.problem import Problem
+from privet.randomness import Random, system_random
+from privet.solvers.gradient import PrivateGradient
+from privet.solvers.progress import shown
+from privet.solvers.result import Result
+from privet.solvers.updates import UpdateRule
+
+__all__ = ["Path", "Release", "check_release", "descend", "guaranteed", "private_descent", "starting_point"]
+
+Vector = NDArray[np.float64]
+Release = Literal["average", "last", "all", "tail_average"]
+"""What is published of w_0, …, w_k after k noisy gradients: their mean, the last, all of them, or the mean of the last
+half. They cost the same: what is not shown is post-processing (lecture 13, Wu, section 1.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """What is kept of a descent: the released point, and all points if all are released."""
+
+    released: Vector
+    points: Vector | None
+
+
+def descend(
+    gradient: Callable[[Vector], Vector],
+    *,
+    start: Vector,
+    steps: int,
+    update: UpdateRule,
+    domain: ConvexSet,
+    release: Release,
+    noise_stddev: Callable[[], float] = lambda: 0.0,
+) -> Path:
+    """w_t = Π(update(w_{t−1}, gradient(w_{t−1}))) for t = 1..steps; lecture 13 (Wu), algorithms 1 and 2.
+
+    Interrupted, it raises `Interrupted` with the path so far, of which every step is charged.
+    """
+    move = update.start()
+    keep = _Keeper(release, steps, start)
+    theta = start
+    try:
+        for _ in shown(steps, "privet is descending"):
+            variance = noise_stddev() ** 2
+            with np.errstate(over="ignore", invalid="ignore"):
+                theta = project(domain, move(theta, gradient(theta), variance))
+            keep.add(theta)
+    except KeyboardInterrupt:
+        raise Interrupted("The descent was interrupted.", keep.path()) from None
+    return keep.path()
+
+
+def private_descent(
+    problem: Problem,
+    plan: Plan,
+    *,
+    update: UpdateRule,
+    release: Release,
+    delta: float,
+    start: Vector | None = None,
+    random: Random | None = None,
+    bound: float | None = None,
+) -> Result:
+    """Descend on the problem's private gradients as planned, and say what that promises at `delta`."""
+    random = random if random is not None else system_random()
+    check_release(release)
+    theta = starting_point(problem, start)
+    guarantee = guaranteed(plan, delta, random)
+    gradient = PrivateGradient(problem, plan, random=random)
+
+    def result(path: Path) -> Result:
+        return Result(coef=path.released, guarantee=guarantee, plan=plan, bound=bound, iterates=path.points)
+
+    try:
+        path = descend(
+            gradient,
+            start=theta,
+            steps=plan.steps,
+            update=update,
+            domain=problem.domain,
+            release=release,
+            noise_stddev=lambda: gradient.noise_stddev,
+        )
+    except Interrupted as stop:
+        stop.partial = result(stop.partial)
+        raise
+    return result(path)
+
+
+def guaranteed(plan: Plan, delta: float, random: Random) -> Guarantee:
+    """The plan's guarantee; void if the randomness is a fixed seed's."""
+    found = plan.guarantee(delta=delta)
+    return found.voided("fixed seed: whoever knows it can subtract the noise") if random.void else found
+
+
+def starting_point(problem: Problem, start: Vector | None) -> Vector:
+    """The public start: the domain's centre, or what the caller gives if it lies in the domain."""
+    dimension = int(np.prod(problem.shape))
+    if start is None:
+        return np.asarray(problem.domain.centre(dimension), dtype=np.float64).reshape(problem.shape)
+    theta = np.array(start, dtype=np.float64)
+    if theta.shape != problem.shape or not np.isfinite(theta).all():
+        raise InvalidParameter(
+            f"Expected start to be finite and of shape {problem.shape}, got shape {theta.shape}: "
+            "the descent has nowhere to begin. Leave it out to start at the domain's centre."
+        )
+    if not problem.domain.contains(theta.reshape(-1), tolerance=1e-9 * max(1.0, float(np.abs(theta).max()))):
+        raise InvalidParameter(
+            "Expected start to lie in the domain, got a point outside: the theorems start inside. "
+            "Project it first, or leave it out to start at the domain's centre."
+        )
+    return theta
+
+
+def project(domain: ConvexSet, theta: Vector) -> Vector:
+    """Nearest point of the domain, whatever the shape of θ; refuses what is no longer finite."""
+    if not np.isfinite(theta).all():
+        raise InvalidParameter(
+            "Expected the descent to stay finite, got coefficients that are not: the step size is too large. "
+            "Use a smaller step size, or a bounded domain."
+        )
+    return np.asarray(domain.project(theta.reshape(-1)), dtype=np.float64).reshape(theta.shape)
+
+
+def check_release(release: str) -> None:
+    """Refuse what is no release rule; the best iterate is one only if its choice is paid for."""
+    if release == "best":
+        raise InvalidParameter(
+            "Expected a release that is post-processing, got 'best': choosing it reads the data again. "
+            "Use release='all' and choose_best(problem, result.iterates, ...), which is charged."
+        )
+    if release not in get_args(Release):
+        raise InvalidParameter(
+            f"Expected release to be one of {', '.join(map(repr, get_args(Release)))}, got {release!r}: "
+            "what is published must be known beforehand. Use 'average'."
+        )
+
+
+class _Keeper:
+    """Remembers of the points only what will be released."""
+
+    def __init__(self, release: Release, steps: int, start: Vector) -> None:
+        self._release = release
+        self._first = (steps + 1) // 2 if release == "tail_average" else 0
+        self._seen, self._averaged = -1, 0
+        self._mean = np.zeros_like(start)
+        self._last = start
+        self._all: list[Vector] = []
+        self.add(start)
+
+    def add(self, theta: Vector) -> None:
+        self._seen += 1
+        self._last = theta
+        if self._release == "all":
+            self._all.append(theta)
+        if self._seen >= self._first:
+            self._averaged += 1
+            self._mean += (theta - self._mean) / self._averaged
+
+    def path(self) -> Path:
+        points = np.array(self._all) if self._release == "all" else None
+        averaged = self._release in ("average", "tail_average") and self._averaged > 0
+        return Path(self._mean if averaged else self._last, points)
