@@ -9,7 +9,7 @@ BENCH := .venv-bench
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-accounting lint format docs clean
+.PHONY: help demo test test-slow bench bench-accounting bench-descent lint format docs clean
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
 help: ## list the targets
@@ -24,10 +24,13 @@ test: $(VENV)/.with-test ## the tests and doctests, minutes
 test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 	$(VENV)/bin/python -m pytest -n 2 -m slow $(ARGS)
 
-bench: bench-accounting ## all benchmarks
+bench: bench-accounting bench-descent ## all benchmarks
 
 bench-accounting: $(BENCH)/.installed ## accounting against its peers; writes benchmarks/results/accounting.md
 	$(BENCH)/bin/python benchmarks/accounting.py $(ARGS)
+
+bench-descent: $(VENV)/.with-plot ## private gradient descent; writes benchmarks/results/descent.md
+	$(VENV)/bin/python benchmarks/descent.py $(ARGS)
 
 lint: $(VENV)/.with-lint ## style, formatting and types
 	$(VENV)/bin/ruff check .
