@@ -92,7 +92,7 @@ def glm_sum(
             z = x @ theta_units
             z *= z_step
             with np.errstate(all="ignore"):
-                a = np.array(derivative(z, y), dtype=np.float64)
+                a = np.array(derivative(z, y), dtype=np.float64, order="C")
                 within += _bounded(a, inverse, rule, clip_units, table.step, a_step)
             product = x.T @ a if a.ndim == 2 else a @ x if isinstance(x, np.ndarray) else x.T @ a
             total += product.astype(np.int64)
@@ -213,7 +213,7 @@ def _norms(a: NDArray[np.float64]) -> NDArray[np.float64]:
     """l2 norms of rows, without overflow."""
     largest = np.abs(a).max(axis=1)
     scale = np.where(largest > 0, largest, 1.0)[:, None]
-    norms: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", a / scale, a / scale)) * scale[:, 0]
+    norms: NDArray[np.float64] = np.sqrt(np.square(a / scale).sum(axis=1)) * scale[:, 0]
     return norms
 
 

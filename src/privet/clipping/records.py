@@ -41,7 +41,7 @@ def record_sum(gradients: NDArray[np.floating], *, rule: Bounding, most_records:
     total = np.zeros(math.prod(shape), dtype=np.int64)
     within = 0
     for first in range(0, len(gradients), _ROWS):
-        rows = np.array(gradients[first : first + _ROWS], dtype=np.float64).reshape(-1, total.size)
+        rows = np.array(gradients[first : first + _ROWS], dtype=np.float64, order="C").reshape(-1, total.size)
         within += _bounded(rows, rule, clip_units, step)
         total += rows.sum(axis=0).astype(np.int64)  # whole and below 2^53: exact
     return LatticeSum(units=total.reshape(shape), step=step, clip=rule.clip, within=within)
@@ -56,14 +56,14 @@ def _bounded(rows: NDArray[np.float64], rule: Bounding, clip_units: int, step: f
         largest[bad] = 0.0
         scale = np.where(largest > 0, largest, 1.0)
         rows /= scale[:, None]  # at most 1: no square overflows
-        size = np.sqrt(np.einsum("ij,ij->i", rows, rows))  # ≥ the true norm less (columns + 2) ulp
+        size = np.sqrt(np.square(rows).sum(axis=1))  # pairwise: the same wherever the row stands, as einsum's is not
         norms = size * scale
         present = size > 0
         within = 2 * int(np.count_nonzero(present & (norms <= rule.clip))) - int(np.count_nonzero(present))
         factor = rule.factor(norms)
         length = norms / step if factor is None else norms / step * np.abs(np.where(np.isfinite(factor), factor, 0.0))
         columns = rows.shape[1]
-        cap = clip_units * (1 - (columns + 8) * 2.0**-52) - math.sqrt(columns)  # room for the roundings
+        cap = max(clip_units * (1 - (columns + 8) * 2.0**-52) - math.sqrt(columns), 0.0)  # room for the roundings
         target = np.minimum(np.where(np.isfinite(length), length, cap), cap)
         rows *= np.divide(target, size, out=np.zeros_like(size), where=present)[:, None]
         np.rint(rows, out=rows)

@@ -133,7 +133,8 @@ def bounded_table(data: Any, *, row_norm: float, keep: NDArray[np.bool_] | None 
     rows = max(64, min(_ROWS, 2**21 // d))
     for first in range(0, n, rows):
         part = slice(first, first + rows)
-        block = np.array(matrix[part], dtype=np.float64)
+        with np.errstate(over="ignore"):
+            block = np.array(matrix[part], dtype=np.float64, order="C")
         block[~kept[part]] = 0.0
         units[part], squares[part] = _rounded(block, row_norm, step, most)
     return Table(units, _inverse(squares), step=step, row_norm=row_norm)
@@ -155,7 +156,7 @@ def _rounded(
         largest[bad | (largest == 0)] = 1.0
         scale = np.maximum(largest, row_norm)
         block /= scale[:, None]  # at most 1: no square overflows
-        norms = np.sqrt(np.einsum("ij,ij->i", block, block))
+        norms = _norms(block)
         block *= (np.minimum(scale / step, (row_norm / step) / np.maximum(norms, 1e-300)))[:, None]
     units = np.rint(block)
     squares = np.einsum("ij,ij->i", units, units)  # whole and below 2^53: exact
@@ -169,6 +170,20 @@ def _rounded(
             units[row, worst] -= np.sign(units[row, worst])
             squares[row] = units[row] @ units[row]
     return units, squares
+
+
+def _norms(block: NDArray[np.float64]) -> NDArray[np.float64]:
+    """l2 norms; those near 1 or above by sums from left to right, where neither zeros nor other rows can show.
+
+    A sum in any other order may round differently with the row's place in memory, and does beyond 8192 columns. Below
+    1 the norm is only compared with 1, and 2^-20 is more than any order can be wrong by.
+    """
+    norms: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", block, block))
+    near = np.flatnonzero(norms > 1 - 2.0**-20)
+    for first in range(0, near.size, 256):
+        part = near[first : first + 256]
+        norms[part] = np.sqrt(np.add.accumulate(np.square(block[part]), axis=1)[:, -1])
+    return norms
 
 
 def _sparse(matrix: Any, kept: NDArray[np.bool_], row_norm: float, step: float, most: int) -> Table:
