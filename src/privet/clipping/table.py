@@ -15,7 +15,6 @@ from privet.errors import InvalidParameter
 
 __all__ = ["Table", "as_matrix", "as_vector", "bounded_table"]
 
-_LARGEST = 2**15 - 1
 _ROWS = 1 << 14  # rows prepared at a time
 _MOST_COLUMNS = 2**22  # then a squared norm is below 2^52, an exact float
 
@@ -24,8 +23,8 @@ class Table:
     """Private rows of l2 norm at most `row_norm`, as whole multiples of the power of two `step`.
 
     Promise: each row depends on its own record only; a record with a value that is not finite is all zeros; no row's
-    exact norm exceeds `row_norm`. A value is rounded by at most `row_norm` × 2^-15; rows that would be longer than
-    `row_norm` are shortened by a few parts in 2^15.
+    exact norm exceeds `row_norm`. A value is rounded by at most `row_norm` × 2^-15; rows that rounding
+    makes longer than `row_norm` are shortened by a few parts in 2^15, by √columns of them at worst.
     """
 
     __slots__ = ("inverse_norms", "row_norm", "step", "units")
@@ -52,16 +51,17 @@ class Table:
 
 
 def as_matrix(data: Any, *, name: str = "X") -> Any:
-    """`data` as a numeric 2-d array or CSR matrix, without looking at its values."""
+    """`data` as a numeric 2-d array or CSR matrix. Types and shapes are looked at, values never.
+
+    In an array of objects, such as a frame of mixed columns makes, a cell that is no number is NaN, so that its record
+    will count as zero. Text as a type is refused.
+    """
     if sparse.issparse(data):
         matrix = data.tocsr()
     else:
-        matrix = np.asarray(data)
-        if matrix.dtype == object:  # a frame of mixed numeric columns; text is a fact of the type, not of a value
-            try:
-                matrix = matrix.astype(np.float64)
-            except (TypeError, ValueError):
-                matrix = np.asarray(["text"])
+        matrix = _array(data, name)
+        if matrix.dtype.kind == "O":
+            matrix = _numbers(matrix)
     if matrix.dtype.kind not in "fiub" or matrix.ndim != 2:
         raise InvalidParameter(
             f"Expected {name} to be a table of numbers with rows and columns, got {matrix.ndim} dimension(s) of type "
@@ -78,13 +78,13 @@ def as_matrix(data: Any, *, name: str = "X") -> Any:
 
 def as_vector(data: Any, length: int, *, name: str = "y") -> NDArray[np.float64]:
     """`data` as `length` floats; what is no number is NaN, so that its record will count as zero."""
-    vector = np.asarray(data)
+    vector = _array(data, name)
     if vector.ndim == 2 and vector.shape[1] == 1:
         vector = vector[:, 0]
     if vector.ndim != 1 or len(vector) != length:
         raise InvalidParameter(
-            f"Expected {name} to hold one value a record, got shape {vector.shape} beside a table of another length: "
-            "records and labels would be paired wrongly. Pass a vector as long as the table."
+            f"Expected {name} to hold one value a record, got {vector.ndim} dimension(s) that do not fit the table: "
+            "records and labels would be paired wrongly. Pass a vector as long as the table."  # how long is private
         )
     if vector.dtype.kind not in "fiubO":
         raise InvalidParameter(
@@ -92,14 +92,29 @@ def as_vector(data: Any, length: int, *, name: str = "y") -> NDArray[np.float64]
             "Map labels to numbers with a public list of classes first."
         )
     if vector.dtype.kind == "O":
-        return np.array([_number(v) for v in vector], dtype=np.float64)
-    return np.ascontiguousarray(vector, dtype=np.float64)
+        return _numbers(vector)
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(vector, dtype=np.float64)
 
 
-def _number(value: object) -> float:
+def _array(data: Any, name: str) -> NDArray[Any]:
     try:
-        return float(value)  # type: ignore[arg-type]  # what is no number is caught
-    except (TypeError, ValueError):
+        return np.asarray(data)
+    except ValueError:  # which would quote a shape
+        raise InvalidParameter(
+            f"Expected {name} to be an array of numbers, got rows of unequal lengths: they are no table. "
+            "Pass as many numbers for each record."
+        ) from None
+
+
+def _numbers(cells: NDArray[Any]) -> NDArray[np.float64]:
+    return np.array([_number(cell) for cell in cells.ravel()], dtype=np.float64).reshape(cells.shape)
+
+
+def _number(cell: object) -> float:
+    try:
+        return float(cell)  # type: ignore[arg-type]  # what is no number is caught
+    except (TypeError, ValueError, OverflowError):
         return math.nan
 
 
@@ -160,16 +175,12 @@ def _rounded(
         block *= (np.minimum(scale / step, (row_norm / step) / np.maximum(norms, 1e-300)))[:, None]
     units = np.rint(block)
     squares = np.einsum("ij,ij->i", units, units)  # whole and below 2^53: exact
-    over = np.flatnonzero(squares > most)  # rounded past the bound: one and a half steps shorter, they hardly ever are
-    units[over] = np.rint(block[over] * (1 - 1.5 / math.sqrt(most)))
-    np.clip(units, -_LARGEST, _LARGEST, out=units)
-    squares = np.einsum("ij,ij->i", units, units)
-    for row in np.flatnonzero(squares > most):
-        while squares[row] > most:
-            worst = np.argmax(np.abs(units[row]))
-            units[row, worst] -= np.sign(units[row, worst])
-            squares[row] = units[row] @ units[row]
-    return units, squares
+    # Rounded past the bound: one and a half steps shorter, a row hardly ever is; more than half a step a column, never.
+    for steps in (1.5, 1.5 + math.sqrt(block.shape[1]) / 2):
+        over = np.flatnonzero(squares > most)
+        units[over] = np.rint(block[over] * (1 - steps / math.sqrt(most)))
+        squares[over] = np.einsum("ij,ij->i", units[over], units[over])
+    return units, squares  # of at most `most` < 2^30, so each unit fits in 16 bits
 
 
 def _norms(block: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -188,7 +199,8 @@ def _norms(block: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _sparse(matrix: Any, kept: NDArray[np.bool_], row_norm: float, step: float, most: int) -> Table:
     """As the dense table; a row is its stored values."""
-    matrix = matrix.astype(np.float64, copy=True)
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float64, copy=True)
     matrix.sum_duplicates()
     starts, data = matrix.indptr, matrix.data
     squares = np.zeros(matrix.shape[0])
