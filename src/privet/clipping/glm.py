@@ -89,9 +89,9 @@ def glm_sum(
         total = np.zeros(shape, dtype=np.int64)
         within = 0
         for x, y, inverse in work.blocks(first, last):
-            z = x @ theta_units
-            z *= z_step
             with np.errstate(all="ignore"):
+                z = x @ theta_units
+                z *= z_step
                 a = np.array(derivative(z, y), dtype=np.float64, order="C")
                 within += _bounded(a, inverse, rule, clip_units, table.step, a_step)
             product = x.T @ a if a.ndim == 2 else a @ x if isinstance(x, np.ndarray) else x.T @ a
@@ -218,17 +218,18 @@ def _norms(a: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _rounded(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """θ as whole multiples of a power of two, so that ⟨x, θ⟩ is exact; a relative change of 2^-37."""
-    size = float(np.linalg.norm(theta))
-    if not math.isfinite(size):
+    """θ as whole multiples of a power of two, so that ⟨x, θ⟩ is exact: a change below ‖θ‖ × 2^-35 in each entry."""
+    largest = float(np.abs(theta).max(initial=0.0))
+    if not math.isfinite(largest):
         raise InvalidParameter(
             "Expected finite coefficients, got some that are not: the descent diverged. "
             "Use a smaller step size, or a bounded domain."
         )
-    if size == 0.0:
+    if largest < 2.0**-900:  # nothing, in the unit of any gradient
         return np.zeros_like(theta), 1.0
-    step = math.ldexp(1.0, math.frexp(size)[1] - _THETA_BITS + 1)
-    return np.trunc(theta / step), step
+    scaled = theta / math.ldexp(1.0, math.frexp(largest)[1])  # at most 1: no square overflows, or vanishes unseen
+    exponent = math.frexp(float(np.linalg.norm(scaled)))[1] - _THETA_BITS + 1
+    return np.trunc(np.ldexp(scaled, -exponent)), math.ldexp(1.0, math.frexp(largest)[1] + exponent)
 
 
 class _Work:
