@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from privet.clipping import Bounding, Clip, LatticeSum, Table, bounded_table, glm_sum, record_sum, scalar_sum
-from privet.clipping.lattice import MOST_RECORDS, lattice_step
+from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
 from privet.clipping.table import as_matrix, as_vector
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet, whole_space
@@ -21,6 +22,7 @@ __all__ = ["LinearProblem", "Problem", "RecordProblem", "glm", "per_record"]
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 _Part = Callable[[NDArray[Any]], NDArray[Any]]
+_ROWS = 256  # rows that a feature map sees at a time
 
 
 class Problem(Protocol):
@@ -251,29 +253,33 @@ class RecordProblem:
         indices: IntArray | None,
         most_records: int,
     ) -> LatticeSum:
-        """Bounded sum, a block of records at a time."""
+        """Bounded sum, a block of records at a time.
+
+        Every block has one public size, the last one filled up with its first record: a matrix product may round a
+        row differently with the number of rows beside it, and then one record more would change the others' shares.
+        """
         count = self.records if indices is None else len(indices)
-        rows = max(1, min(4096, 2**20 // math.prod(shape)))
+        check_count(count, most_records)
+        rows = _power_of_two(max(1, min(256, 2**20 // math.prod(shape), 2 * most_records - 1)))
         units, within = np.zeros(shape, dtype=np.int64), 0
         for first in range(0, count, rows):
-            part: Any = slice(first, first + rows) if indices is None else indices[first : first + rows]
+            chosen = np.arange(first, min(first + rows, count)) if indices is None else indices[first : first + rows]
+            part = np.append(chosen, np.full(rows - len(chosen), chosen[0]))
             with np.errstate(all="ignore"):
                 block = contributions(self.X[part], self.y[part])
-            share = record_sum(block, rule=rule, most_records=most_records)
+            if np.shape(block) != (rows, *shape):
+                raise InvalidParameter(
+                    f"Expected one value of shape {shape} a record, got rows of shape {np.shape(block)[1:]} or another "
+                    "number of them: a sum or mean over records has no per-record bound. Return one row a record."
+                )
+            share = record_sum(block[: len(chosen)], rule=rule, most_records=most_records)
             units += share.units
             within += share.within
         step = lattice_step(rule.clip, most_records=most_records)
         return LatticeSum(units=units, step=step, clip=rule.clip, within=within)
 
     def _gradients(self, theta: Vector, X: Any, y: Any) -> NDArray[Any]:
-        gradients = np.asarray(self.loss.gradients(theta, X, y), dtype=np.float64)
-        if gradients.shape[1:] != theta.shape:
-            raise InvalidParameter(
-                f"Expected gradients of shape (records, {', '.join(map(str, theta.shape))}), got rows of shape "
-                f"{gradients.shape[1:]}: one gradient a record must have the shape of theta. "
-                "Return one row a record, without summing."
-            )
-        return gradients
+        return np.asarray(self.loss.gradients(theta, X, y), dtype=np.float64)
 
     def __repr__(self) -> str:
         return f"RecordProblem(private records, {self.loss!r}, shape={self.shape}, domain={self.domain!r})"
@@ -315,7 +321,7 @@ def glm(
     chosen = loss_named(loss) if isinstance(loss, str) else loss
     rows = as_matrix(X)
     if features is not None:
-        rows, row_norm = as_matrix(features.transform(rows)), features.output_norm(row_norm)
+        rows, row_norm = _mapped(features, rows), features.output_norm(row_norm)
     labels = as_vector(y, rows.shape[0])
     keep = np.asarray(chosen.admissible(labels), dtype=bool)
     table = bounded_table(rows, row_norm=row_norm, keep=keep)
@@ -352,16 +358,46 @@ def per_record(
     (2,)
     """
     rows = np.asarray(X)
-    labels = np.zeros(len(rows)) if y is None else np.asarray(y)
-    if len(labels) != len(rows):
+    labels = np.zeros(rows.shape[:1]) if y is None else np.asarray(y)
+    if rows.ndim == 0 or labels.shape[:1] != rows.shape[:1]:
         raise InvalidParameter(
-            "Expected X and y to hold equally many records, got unequal lengths: records and labels would be paired "
-            "wrongly. Pass one label a record."
+            "Expected X and y to be arrays of equally many records, got unequal lengths or no array: records and "
+            "labels would be paired wrongly. Pass dense arrays with one row and one label a record."
         )
     full = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not all(isinstance(side, int) and side >= 1 for side in full):
+        raise InvalidParameter(
+            f"Expected shape to be whole numbers of at least 1, got {shape!r}: it is the shape of the coefficients. "
+            "Pass e.g. shape=3."
+        )
     chosen = domain if domain is not None else whole_space()
     _check_domain(chosen, math.prod(full))
     return RecordProblem(loss, rows, labels, shape=full, domain=chosen, ridge=Ridge(strength=ridge))
+
+
+def _mapped(features: FeatureMap, rows: Any) -> Any:
+    """φ of each row, in blocks of one size: so no row's image depends, in its last bit, on how many others there are."""
+    count = rows.shape[0]
+    if sparse.issparse(rows):
+        return as_matrix(features.transform(rows))
+    images = []
+    with np.errstate(all="ignore"):
+        for first in range(0, max(count, 1), _ROWS):
+            block = np.zeros((_ROWS, rows.shape[1]), dtype=rows.dtype)
+            here = rows[first : first + _ROWS]
+            block[: len(here)] = here
+            image = as_matrix(features.transform(block))
+            if image.shape[0] != _ROWS:
+                raise InvalidParameter(
+                    "Expected a feature map with one image a row, got another number of them: records and labels would "
+                    "be paired wrongly. Map each row by itself."
+                )
+            images.append(image[: len(here)])
+    return sparse.vstack(images, format="csr") if sparse.issparse(images[0]) else np.vstack(images)
+
+
+def _power_of_two(most: int) -> int:
+    return 1 << (most.bit_length() - 1)
 
 
 def _check_domain(domain: ConvexSet, dimension: int) -> None:
