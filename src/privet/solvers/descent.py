@@ -50,6 +50,11 @@ def descend(
 
     Interrupted, it raises `Interrupted` with the path so far, of which every step is charged.
     """
+    if not (isinstance(steps, int) and not isinstance(steps, bool) and steps >= 1):
+        raise InvalidParameter(
+            f"Expected steps to be a whole number of at least 1, got {steps!r}: without a step nothing is learnt. "
+            "Use e.g. 100."
+        )
     move = update.start()
     keep = _Keeper(release, steps, start)
     theta = start

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.clipping import Declared
 from privet.errors import InvalidParameter
+from privet.geometry.whole_space import WholeSpace
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
-from privet.problem import Problem
+from privet.problem import LinearProblem, Problem
 from privet.randomness import Random
 from privet.solvers.descent import Release, check_release, private_descent
 from privet.solvers.planning import public_records
@@ -24,9 +26,15 @@ __all__ = ["noisy_gradient_descent"]
 
 _METHODS: dict[Release, Method] = {
     "average": "average",
-    "all": "average",
+    "all": "last_linear",  # of all iterates, coef is the last
     "last": "last_linear",
     "tail_average": "average",
+}
+_PROVEN: dict[Method, tuple[Release, ...]] = {
+    "average": ("average",),
+    "rank": ("average",),
+    "last_linear": ("last", "all"),
+    "last": ("last", "all"),
 }
 
 
@@ -54,7 +62,8 @@ def noisy_gradient_descent(
     the data and not on d. Gradients are bounded by the Lipschitz constant that loss, rows and domain prove; it is
     enforced, never believed.
 
-    Promise: `result.guarantee` meets `budget`; `result.bound` is the proven excess risk over the domain.
+    Promise: `result.guarantee` meets `budget`; `result.bound` is the proven excess risk of `coef` over the domain. It
+    is None where no theorem applies: another release than the method's, a loss that is not convex, per-record losses.
 
     Parameters
     ----------
@@ -88,22 +97,26 @@ def noisy_gradient_descent(
     check_release(release)
     count = public_records(problem, neighbours, records)
     gradient_norm = _lipschitz(problem, lipschitz)
+    blank = Plan(
+        bounding=Declared(lipschitz=gradient_norm),
+        steps=1 if steps is None else steps,
+        records=count,
+        neighbours=neighbours,
+    )
     distance = _distance(problem, radius, start)
     usual = method if method is not None else _METHODS[release]
+    _check_domain(usual, problem)
     if steps is not None and step_size is not None:
         prescription = None
     else:
         prescription = _prescribed(
             usual, problem, count, distance, gradient_norm, budget, neighbours, rank, steps, max_steps
         )
-    plan = Plan(
-        bounding=Declared(lipschitz=gradient_norm),
-        steps=steps if prescription is None or prescription.noisy_steps is None else prescription.noisy_steps,  # type: ignore[arg-type]
-        records=count,
-        neighbours=neighbours,
-    ).calibrated(budget)
+    if prescription is not None and prescription.noisy_steps is not None:
+        blank = replace(blank, steps=prescription.noisy_steps)
+    plan = blank.calibrated(budget)
     bound = None
-    if prescription is not None and step_size is None and release != "tail_average" and problem.ridge.strength == 0:
+    if prescription is not None and step_size is None and release in _PROVEN[usual] and _convex(problem, gradient_norm):
         bound = prescription.excess_risk
     eta = step_size if step_size is not None else prescription.step_size_at  # type: ignore[union-attr]
     return private_descent(
@@ -150,6 +163,28 @@ def _prescribed(
     extra = 0 if method == "last" else 1  # averages and linear decay count the start among their T iterates
     found = ask(None if steps is None else steps + extra)
     return found if found.noisy_steps else ask(1 + extra)
+
+
+def _check_domain(method: Method, problem: Problem) -> None:
+    """Refuse a theorem that does not hold on such a domain."""
+    if method == "rank" and not isinstance(problem.domain, WholeSpace):
+        raise InvalidParameter(
+            f"Expected the whole space as domain for method='rank', got {problem.domain!r}: a projection mixes noise "
+            "into the span of the records. Leave the domain out, or use method='average'."
+        )
+    if method == "last" and not math.isfinite(problem.domain.diameter):
+        raise InvalidParameter(
+            f"Expected a bounded domain for method='last', got {problem.domain!r}: steps c/√t need its diameter. "
+            "Bound the domain, or use method='last_linear'."
+        )
+
+
+def _convex(problem: Problem, gradient_norm: float) -> bool:
+    """Whether the gradients, as they are bounded, are those of a convex loss: clipping keeps that for one output only."""
+    if not (isinstance(problem, LinearProblem) and problem.loss.convex and problem.ridge.strength == 0):
+        return False
+    proven = problem.lipschitz
+    return problem.loss.outputs == 1 or (proven is not None and gradient_norm >= proven)
 
 
 def _lipschitz(problem: Problem, declared: float | None) -> float:
