@@ -63,7 +63,7 @@ def calibrate(
             spent, _ = ask(run, neighbours, "auto", None, epsilon)
         return math.log(max(spent.upper, 1e-300) / delta)
 
-    def dearer(value: float, other: float) -> bool:  # where delta is 1 at both, epsilon still tells them apart
+    def dearer(value: float, other: float) -> bool:  # where delta is 1 at both, or 0, epsilon still tells them apart
         runs = [family(round(v) if whole else v) for v in (value, other)]  # type: ignore[arg-type]
         here, there = (ask(run, neighbours, "auto", delta, None)[0].upper for run in runs)
         return here > there
@@ -122,7 +122,7 @@ def _bracket(
         below = at(down) if down < start else math.nan
         more_is_safer = not math.isnan(below) and below > here
     else:
-        more_is_safer = above < here or (above == here > 0 and dearer(start, up))
+        more_is_safer = above < here or (above == here and dearer(start, up))
     # walk towards the crossing
     factor = 2.0 if (here > 0) == more_is_safer else 0.5
     last, value = start, start
