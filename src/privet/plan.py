@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from privet import accounting
 from privet.accounting import Event, Gaussian, calibrate
-from privet.clipping import Adaptive, Bounding
+from privet.clipping import Adaptive, Bounding, Clip
 from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
@@ -98,8 +98,9 @@ class Plan:
     def calibrated(self, budget: Budget) -> Plan:
         """The same plan with the least noise that meets `budget`, on the safe side."""
         check_budget(budget)
+        priced = replace(self, bounding=Clip(clip=self.bounding.clip))  # of one price, and with no limit to the search
         noise = calibrate(
-            lambda s: replace(self, noise_multiplier=s).event,
+            lambda s: replace(priced, noise_multiplier=s).event,
             epsilon=budget.epsilon,
             delta=budget.delta,
             neighbours=self.neighbours,

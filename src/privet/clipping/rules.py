@@ -153,10 +153,10 @@ class Adaptive:
             )
         for name in ("rate", "count_noise"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
+            if not 2.0**-20 <= value <= 2.0**28:
                 raise InvalidParameter(
-                    f"Expected {name} to be a positive finite number, got {value!r}: the clip could not be learnt "
-                    "privately. Use rate=0.2, and a count_noise of about a twentieth of the expected batch."
+                    f"Expected {name} to be a positive number of an ordinary size, got {value!r}: the clip could not be "
+                    "learnt privately. Use rate=0.2, and a count_noise of about a twentieth of the expected batch."
                 )
 
     def factor(self, norms: FloatArray) -> FloatArray | None:
@@ -173,9 +173,14 @@ class Adaptive:
         return noise_multiplier / math.sqrt((1 - ratio) * (1 + ratio)) * (1 + 2.0**-48)
 
     def moved(self, clip: float, share_within: float) -> float:
-        """The next clip, from the present one and the noisy share of gradients within it; within 2^±40 of the start."""
-        moved = clip * math.exp(-self.rate * (min(max(share_within, 0.0), 1.0) - self.quantile))
-        return min(max(moved, self.clip * 2.0**-40), self.clip * 2.0**40)
+        """The next clip, from the present one and the noisy share of gradients within it.
+
+        It stays within a factor 2^40 of the first clip, which is this rule's own, and within what a clip may be.
+        """
+        change = -self.rate * (min(max(share_within, 0.0), 1.0) - self.quantile)
+        moved = clip * math.exp(min(max(change, -60.0), 60.0))
+        least, most = max(self.clip * 2.0**-40, 2.0**-400), min(self.clip * 2.0**40, 2.0**400)
+        return min(max(moved, least), most)
 
     def describe(self) -> str:
         return (

@@ -127,7 +127,7 @@ def noisy_gram(total: LatticeSum, multiplier: float, random: Random) -> Vector:
     released[above] = add_gaussian(
         total.units[above],
         step=total.step,
-        noise_stddev=math.nextafter(stddev / math.sqrt(2), math.inf),
+        noise_stddev=stddev * math.sqrt(0.5) * (1 + 2.0**-50),
         random=random,
     )
     released += released.T

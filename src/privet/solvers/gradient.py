@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.clipping import Adaptive, Bounding, LatticeSum
+from privet.clipping import Adaptive, Bounding, LatticeSum, lattice_step
 from privet.errors import InvalidParameter
 from privet.noise import add_gaussian
 from privet.plan import Plan
@@ -33,6 +33,7 @@ class PrivateGradient:
                 f"for {plan.records:,}: sampling and step would not be what was priced. Set records in the plan."
             )
         plan.event  # noqa: B018  # an unpriceable plan is refused before any record is read
+        _check_noise(plan)
         self._problem, self.plan, self._random = problem, plan, random
         self.taken = 0
         self.rule: Bounding = plan.bounding
@@ -76,13 +77,25 @@ class PrivateGradient:
 
     def _released(self, total: LatticeSum) -> Vector:
         mean = noisy_mean(total, self.plan.gradient_multiplier, self.plan.batch_size, self._random)
-        if isinstance(self.rule, Adaptive):
+        first = self.plan.bounding
+        if isinstance(first, Adaptive):
             count = add_gaussian(
-                np.array([total.within * 2**30]), step=2.0**-31, noise_stddev=self.rule.count_noise, random=self._random
+                np.array([total.within * 2**30]), step=2.0**-31, noise_stddev=first.count_noise, random=self._random
             )
             share = 0.5 + float(count[0]) / self.plan.batch_size
-            self.rule = replace(self.rule, clip=self.rule.moved(self.rule.clip, share))
+            self.rule = replace(first, clip=first.moved(self.rule.clip, share))
         return mean
+
+
+def _check_noise(plan: Plan) -> None:
+    """Refuse, before any record is read, noise that the lattice of the sum cannot carry."""
+    step = lattice_step(1.0, most_records=plan.most_records)
+    if not 2.0**11 <= plan.gradient_multiplier / step <= 2.0**59:
+        raise InvalidParameter(
+            f"Expected a noise multiplier from {step * 2.0**11:g} to {step * 2.0**59:g}, got "
+            f"{plan.gradient_multiplier:g}: less is no noise on the lattice of the sum, more would drown all records. "
+            "Take fewer steps, or another budget."
+        )
 
 
 def noisy_mean(total: LatticeSum, multiplier: float, divisor: float, random: Random) -> Vector:
