@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass, replace
 
 from privet import accounting
@@ -55,8 +56,9 @@ class Plan:
                     f"Expected {name} to be a whole number of at least 1, got {value!r}: a run has a public, whole "
                     f"number of steps and records. Pass {name} as a plain int."
                 )
-        if not math.isnan(self.noise_multiplier):
-            if not 0 < self.noise_multiplier < math.inf:
+        real = isinstance(self.noise_multiplier, numbers.Real)
+        if not real or not math.isnan(self.noise_multiplier):
+            if not real or not 0 < self.noise_multiplier < math.inf:
                 raise InvalidParameter(
                     f"Expected noise_multiplier to be a positive finite number, got {self.noise_multiplier!r}: "
                     "without noise nothing is private. Leave it out and call .calibrated(budget)."

@@ -376,7 +376,7 @@ def per_record(
 
 
 def _mapped(features: FeatureMap, rows: Any) -> Any:
-    """φ of each row, in blocks of one size: so no row's image depends, in its last bit, on how many others there are."""
+    """φ of each row, in blocks of one size: no last bit of a row's image depends on how many others there are."""
     count = rows.shape[0]
     if sparse.issparse(rows):
         return as_matrix(features.transform(rows))

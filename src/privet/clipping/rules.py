@@ -155,8 +155,8 @@ class Adaptive:
             value = getattr(self, name)
             if not 2.0**-20 <= value <= 2.0**28:
                 raise InvalidParameter(
-                    f"Expected {name} to be a positive number of an ordinary size, got {value!r}: the clip could not be "
-                    "learnt privately. Use rate=0.2, and a count_noise of about a twentieth of the expected batch."
+                    f"Expected {name} to be a positive number of an ordinary size, got {value!r}: the clip could not "
+                    "be learnt privately. Use rate=0.2, and a count_noise of about a twentieth of the expected batch."
                 )
 
     def factor(self, norms: FloatArray) -> FloatArray | None:

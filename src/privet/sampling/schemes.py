@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -82,7 +83,7 @@ class Poisson:
     rate: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate <= 1:
+        if not (isinstance(self.rate, numbers.Real) and 0 < self.rate <= 1):
             raise InvalidParameter(
                 f"Expected rate in (0, 1], got {self.rate!r}: it is the probability that a record joins a batch. "
                 "Use expected batch size ÷ number of records, both public."

@@ -180,7 +180,7 @@ def _check_domain(method: Method, problem: Problem) -> None:
 
 
 def _convex(problem: Problem, gradient_norm: float) -> bool:
-    """Whether the gradients, as they are bounded, are those of a convex loss: clipping keeps that for one output only."""
+    """Whether the gradients, as bounded, are those of a convex loss: clipping keeps that only for one output."""
     if not (isinstance(problem, LinearProblem) and problem.loss.convex and problem.ridge.strength == 0):
         return False
     proven = problem.lipschitz
