@@ -22,7 +22,7 @@ _EXPONENT = 400  # clips between 2^-400 and 2^400, so that no power of two below
 def check_clip(clip: float, *, name: str = "clip") -> float:
     """Return `clip` as a positive float of a size that floats can hold, else say why not."""
     ok = isinstance(clip, numbers.Real) and not isinstance(clip, bool) and math.isfinite(clip)
-    if not ok or not 2.0**-_EXPONENT <= clip <= 2.0**_EXPONENT:
+    if not ok or not 2.0**-_EXPONENT <= float(clip) <= 2.0**_EXPONENT:  # a NumPy single would warn
         raise InvalidParameter(
             f"Expected {name} to be a positive finite number, got {clip!r}: it bounds what one record can change, "
             "and the noise is scaled by it. Use the size of a typical gradient, e.g. 1."
