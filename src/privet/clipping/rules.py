@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -169,8 +170,8 @@ class Adaptive:
                 f"Expected a noise multiplier below 2 × count_noise = {2 * self.count_noise:g}, got "
                 f"{noise_multiplier:g}: the count alone would cost more than the whole step may. Raise count_noise."
             )
-        ratio = noise_multiplier / (2 * self.count_noise)
-        return noise_multiplier / math.sqrt((1 - ratio) * (1 + ratio)) * (1 + 2.0**-48)
+        left = 1 / Fraction(noise_multiplier) ** 2 - 1 / (2 * Fraction(self.count_noise)) ** 2  # exact: floats cancel
+        return math.sqrt(1 / left) * (1 + 2.0**-48)
 
     def moved(self, clip: float, share_within: float) -> float:
         """The next clip, from the present one and the noisy share of gradients within it.
