@@ -227,9 +227,10 @@ def _rounded(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         )
     if largest < 2.0**-900:  # nothing, in the unit of any gradient
         return np.zeros_like(theta), 1.0
-    scaled = theta / math.ldexp(1.0, math.frexp(largest)[1])  # at most 1: no square overflows, or vanishes unseen
+    scale = math.frexp(largest)[1]
+    scaled = np.ldexp(theta, -scale)  # at most 1: no square overflows, or vanishes unseen
     exponent = math.frexp(float(np.linalg.norm(scaled)))[1] - _THETA_BITS + 1
-    return np.trunc(np.ldexp(scaled, -exponent)), math.ldexp(1.0, math.frexp(largest)[1] + exponent)
+    return np.trunc(np.ldexp(scaled, -exponent)), math.ldexp(1.0, scale + exponent)
 
 
 class _Work:
