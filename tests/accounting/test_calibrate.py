@@ -195,3 +195,11 @@ def test_a_family_that_refuses_its_own_start_explains_itself() -> None:
 
     with pytest.raises(InvalidParameter, match="noise_multiplier"):
         calibrate(family, epsilon=1.0, delta=1e-6, neighbours="add_remove")
+
+
+@pytest.mark.parametrize("wanted", [300.0, 1e3, 1e6, 1e9])
+def test_budgets_at_which_delta_vanishes_are_met_and_not_wasted(wanted: float) -> None:
+    """Where delta is 0 to a float at the first two looks, epsilon still tells which way is dearer."""
+    noise = calibrate(lambda s: Gaussian(noise_multiplier=s) * 10, epsilon=wanted, delta=1e-6, neighbours="zero_out")
+    spent = epsilon(Gaussian(noise_multiplier=noise) * 10, delta=1e-6, neighbours="zero_out")
+    assert wanted * (1 - 1e-5) <= spent <= wanted
