@@ -71,6 +71,7 @@ ACCOUNTING = [
     "theorems",
     "accountants",
     "query",
+    "spending",
     "calibrate",
     "compare",
     "filters",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from privet.accounting import Event, Gaussian, Laplace, Pure, calibrate, delta, epsilon
+from privet.accounting import Event, Gaussian, Laplace, Pure, calibrate, delta, epsilon, spending
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
+
+ROOM = importlib.import_module("privet.accounting.calibrate")  # the name in `privet.accounting` is the function
 
 
 def by_noise(rate: float, steps: int) -> Callable[[float], Event]:
@@ -78,6 +81,75 @@ def test_any_parameter_is_just_safe(
     found = calibrate(family, epsilon=eps, delta=dlt, neighbours=neighbours)
     assert isinstance(found, float)
     just_safe(family, found, found * (1 - 1e-6 if more_is_safer else 1 + 1e-6), eps, dlt, neighbours)
+
+
+THREE_PHASES: tuple[str, Callable[[float], Event], Neighbours, float, float, bool] = (
+    "factor of three phases",
+    lambda k: sum(
+        (Gaussian(noise_multiplier=k * s).poisson(rate=q) * t for s, q, t in ((1.5, 0.02, 500), (0.8, 0.005, 2000))),
+        start=Gaussian(noise_multiplier=k).poisson(rate=0.01) * 1000,
+    ),
+    "add_remove",
+    3.0,
+    1e-5,
+    True,
+)
+
+
+@pytest.mark.parametrize(("name", "family", "neighbours", "eps", "dlt", "more_is_safer"), [*FAMILIES, THREE_PHASES])
+def test_the_quick_search_agrees_with_the_full_one(
+    name: str,
+    family: Callable[[float], Event],
+    neighbours: Neighbours,
+    eps: float,
+    dlt: float,
+    more_is_safer: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One direction without its lower end leads to what both directions lead to, to 1e-9."""
+    quick = calibrate(family, epsilon=eps, delta=dlt, neighbours=neighbours)
+    monkeypatch.setattr(ROOM, "attempts", lambda price: iter([(price.excess, 40)]))
+    assert quick == pytest.approx(calibrate(family, epsilon=eps, delta=dlt, neighbours=neighbours), rel=1e-9)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_search_in_the_better_direction_is_found_out(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the other direction turns out to be the worse one, its own search is used: the answer is as before."""
+
+    def family(value: float) -> Event:
+        noise, steps = (1.0, int(value)) if whole else (value, 300)
+        return Gaussian(noise_multiplier=noise).poisson(rate=0.3) * steps
+
+    asked: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-6, "neighbours": "add_remove", "whole": whole}
+    truth = calibrate(family, **asked)
+    misled = []
+
+    class Misled(spending.OneWay):
+        def __init__(self, price: Any) -> None:
+            super().__init__(price)
+            self.worse = 1
+            misled.append(self)
+
+    monkeypatch.setattr(spending, "OneWay", Misled)
+    assert calibrate(family, **asked) == pytest.approx(truth, rel=1e-9)
+    assert len(misled) == 2
+
+
+@pytest.mark.parametrize(
+    ("family", "eps", "least", "most"),
+    [
+        (lambda s: Laplace(scale=s), 10.0, 0.0999, 0.1),
+        (lambda s: Laplace(scale=s) * 3, 40.0, 0.0749, 0.075),
+        (lambda s: Gaussian(noise_multiplier=s), 40.0, 0.18, 0.19),
+        (lambda s: Gaussian(noise_multiplier=s).poisson(rate=0.001), 40.0, 0.13, 0.15),
+        (lambda s: Gaussian(noise_multiplier=s).poisson(rate=0.001) * 3, 100.0, 0.09, 0.1),
+    ],
+)
+def test_noise_is_found_where_delta_vanishes_at_the_start(
+    family: Callable[[float], Event], eps: float, least: float, most: float
+) -> None:
+    """Where delta is 0 at 1 and at 2, epsilon tells which way is down (the answer was 1e15)."""
+    assert least < calibrate(family, epsilon=eps, delta=1e-6, neighbours="add_remove") < most
 
 
 # The first four were found by hypothesis on an early engine, which warned or lost its digits on runs of two steps.

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 
 from privet.accounting import events as ev
-from privet.accounting.numerics import bracketed_root
-from privet.accounting.query import ask
+from privet.accounting.spending import Price, attempts
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_epsilon, check_neighbours
 
 __all__ = ["calibrate"]
 
 _TOLERANCE = 1e-9
+_DEEP = -60.0  # log of a share of the budget below which prices only say that they are small
 
 
 def calibrate(
@@ -55,32 +54,30 @@ def calibrate(
     check_delta(delta)
     check_neighbours(neighbours)
 
-    @cache
-    def excess(value: float) -> float:
-        run = family(round(value) if whole else value)  # type: ignore[arg-type]  # callers say which by `whole`
-        spent, _ = ask(run, neighbours, "auto", None, epsilon, tight=False)
-        if spent.lower <= delta < spent.upper * (1 - 1e-6):  # too wide to tell
-            spent, _ = ask(run, neighbours, "auto", None, epsilon)
-        return math.log(max(spent.upper, 1e-300) / delta)
-
-    def dearer(value: float, other: float) -> bool:  # where delta is 1 at both, or 0, epsilon still tells them apart
-        runs = [family(round(v) if whole else v) for v in (value, other)]  # type: ignore[arg-type]
-        here, there = (ask(run, neighbours, "auto", delta, None)[0].upper for run in runs)
-        return here > there
-
     low, high = _domain(between, whole)
     start = min(max(1.0, low), high) if between is None else math.sqrt(low * high)
     if whole:
         start = float(max(1, round(start)))
-    safe, unsafe = _bracket(excess, dearer, start, low, high, whole)
-    if math.isnan(safe):
-        raise InvalidParameter(
-            f"Expected a parameter at which the run meets epsilon={epsilon:g}, delta={delta:g}, found none "
-            f"between {low:g} and {high:g}: the budget would be overspent. Widen `between`, or the budget."
-        )
-    if not math.isnan(unsafe):
-        safe = _whole_root(excess, safe, unsafe) if whole else _real_root(excess, safe, unsafe)
-    return round(safe) if whole else _settled(family, safe, unsafe, epsilon, delta, neighbours)  # type: ignore[arg-type]
+    price = Price(family, epsilon, delta, neighbours, whole)
+    safe = math.nan
+    for excess, tries in attempts(price):
+        safe, unsafe = _bracket(excess, price.dearer, start, low, high, whole)
+        if math.isnan(safe):
+            raise InvalidParameter(
+                f"Expected a parameter at which the run meets epsilon={epsilon:g}, delta={delta:g}, found none "
+                f"between {low:g} and {high:g}: the budget would be overspent. Widen `between`, or the budget."
+            )
+        if not math.isnan(unsafe):
+            safe = _whole_root(excess, safe, unsafe) if whole else _real_root(excess, safe, unsafe)
+        if whole and price.excess(safe) <= 0:
+            return round(safe)
+        settled = math.nan if whole else _settled(price, safe, unsafe, tries)
+        if not math.isnan(settled):
+            return settled
+    raise InvalidParameter(
+        f"Expected a family whose price is monotone near {safe:g}, found none that meets epsilon={epsilon:g}: "
+        "no value can be certified. Pass `between` with an interval in which it is."
+    )
 
 
 def _domain(between: tuple[float, float] | None, whole: bool) -> tuple[float, float]:
@@ -114,15 +111,9 @@ def _bracket(
     here = at(start)
     if math.isnan(here):
         excess(start)  # let the user see why the family refuses its own start
-    up, down = min(start * 2, high), max(start / 2, low)
-    if whole:
-        down = float(math.floor(down))
-    above, below = at(up) if up > start else math.nan, math.nan
-    if math.isnan(above):
-        below = at(down) if down < start else math.nan
-        more_is_safer = not math.isnan(below) and below > here
-    else:
-        more_is_safer = above < here or (above == here and dearer(start, up))
+    up = min(start * 2, high)
+    above = at(up) if up > start else math.nan
+    more_is_safer = _more_is_safer(at, dearer, start, low, high, whole)
     # walk towards the crossing
     factor = 2.0 if (here > 0) == more_is_safer else 0.5
     last, value = start, start
@@ -141,16 +132,68 @@ def _bracket(
         factor = factor**2 if abs(math.log2(factor)) < 8 and abs(price) > 20 else factor
 
 
+def _more_is_safer(
+    at: Callable[[float], float],
+    dearer: Callable[[float, float], bool],
+    start: float,
+    low: float,
+    high: float,
+    whole: bool,
+) -> bool:
+    """Which way is down, seen at the nearest values whose prices differ.
+
+    Where delta is 1 at both, or so small that its bounds are no longer in order, epsilon tells them apart.
+    """
+    for octaves in (1, 4, 16, 64):
+        up, down = min(start * 2.0**octaves, high), max(start * 2.0**-octaves, low)
+        if whole:
+            up, down = float(math.floor(up)), float(math.ceil(down))
+        for less, more in ((start, up), (down, start)):
+            prices = at(less), at(more)
+            if less == more or any(map(math.isnan, prices)):
+                continue
+            if prices[0] != prices[1] and min(prices) > _DEEP:
+                return prices[1] < prices[0]
+            if dearer(less, more) or dearer(more, less):
+                return dearer(less, more)
+    return False
+
+
 def _real_root(excess: Callable[[float], float], safe: float, unsafe: float) -> float:
-    """Illinois steps in the logarithm of the parameter, in which log delta is nearly straight."""
-    far = 32.0  # away from 0, so that a relative tolerance on the logarithm is one on the parameter
-    ends = {math.log(safe) + far: safe, math.log(unsafe) + far: unsafe}
+    """Inverse interpolation in the logarithm of the parameter, in which log delta is nearly straight.
 
-    def at(x: float) -> float:
-        return excess(ends[x] if x in ends else math.exp(x - far))
+    The safe end is returned once the two, both seen, are within `_TOLERANCE` / 4 of each other.
+    """
+    values = {math.log(safe): safe, math.log(unsafe): unsafe}
+    a, b = values
+    prices = {a: excess(safe), b: excess(unsafe)}
+    near = _TOLERANCE / 4
+    for step in range(200):
+        if abs(a - b) <= near:
+            break
+        x = _crossing(prices) if step < 8 or step % 2 else math.nan
+        # a hair to the safe side of the crossing, or across it if the safe end is there already
+        x += math.copysign(0.4 * near, a - b if abs(x - a) > near / 2 else b - a)
+        if not min(a, b) < x < max(a, b):
+            x = (a + b) / 2
+        if x in (a, b):
+            break
+        values[x] = math.exp(x)
+        prices[x] = excess(values[x])
+        a, b = (x, b) if prices[x] <= 0 else (a, x)
+    return values[a]
 
-    end, _ = bracketed_root(at, *ends, tolerance=_TOLERANCE / 4 / far)
-    return ends[end] if end in ends else math.exp(end - far)
+
+def _crossing(prices: dict[float, float]) -> float:
+    """Where the price is 0, by the three points at which it is nearest to it; NaN if they cannot tell."""
+    points = sorted(prices.items(), key=lambda point: abs(point[1]))[:3]
+    if len({price for _, price in points}) < len(points):
+        return math.nan
+    root = 0.0
+    for x, price in points:
+        others = [other for _, other in points if other != price]
+        root += x * math.prod(other / (other - price) for other in others)
+    return root
 
 
 def _whole_root(excess: Callable[[float], float], safe: float, unsafe: float) -> float:
@@ -172,22 +215,14 @@ def _whole_root(excess: Callable[[float], float], safe: float, unsafe: float) ->
     return safe
 
 
-def _settled(
-    family: Callable[[float], ev.Event],
-    safe: float,
-    unsafe: float,
-    epsilon: float,
-    delta: float,
-    neighbours: Neighbours,
-) -> float:
-    """Step away from the unsafe side until `epsilon` itself, asked at `delta`, agrees."""
+def _settled(price: Price, safe: float, unsafe: float, tries: int) -> float:
+    """Step away from the unsafe side until `epsilon` itself, asked at `delta`, agrees; NaN if it never does."""
     step = math.copysign(_TOLERANCE / 8, safe - unsafe) if not math.isnan(unsafe) else 0.0
-    for _ in range(40):
-        if ask(family(safe), neighbours, "auto", delta, None)[0].upper <= epsilon or step == 0.0:
+    for _ in range(tries):
+        if price.meets(safe) or (step == 0.0 and price.excess(safe) <= 0):
             return safe
+        if step == 0.0:
+            break
         safe *= 1 + step
         step *= 2
-    raise InvalidParameter(
-        f"Expected a family whose price is monotone near {safe:g}, found none that meets epsilon={epsilon:g}: "
-        "no value can be certified. Pass `between` with an interval in which it is."
-    )
+    return math.nan

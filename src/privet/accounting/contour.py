@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,12 +25,14 @@ from privet.accounting.tail import Tail, fermi_tail
 
 __all__ = [
     "Line",
+    "Look",
     "Steps",
     "best_order",
     "chernoff_epsilon",
     "chernoff_log_delta",
     "contour_delta",
     "contour_epsilon",
+    "contour_upper",
     "infinite_mass",
     "log_moment",
 ]
@@ -85,14 +88,16 @@ def _hook(t: Reals) -> Reals:
 def chernoff_log_delta(steps: Steps, epsilon: float, t: Reals) -> Reals:
     """log of the Rényi bound on delta(epsilon) at each order 1 + t, without the infinite mass."""
     value, error = log_moment(steps, t.astype(complex))
-    return _or_infinite(value.real + error - t * epsilon + _hook(t))
+    rounding = 16 * UNIT * (1 + np.abs(value.real) + t * epsilon)
+    return _or_infinite(value.real + error - t * epsilon + _hook(t) + rounding)
 
 
 @np.errstate(all="ignore")
 def chernoff_epsilon(steps: Steps, log_delta: float, t: Reals) -> Reals:
     """The Rényi bound on epsilon at each order 1 + t, for the finite part of delta."""
     value, error = log_moment(steps, t.astype(complex))
-    return _or_infinite((value.real + error + _hook(t) - log_delta) / t)
+    rounding = 16 * UNIT * (1 + np.abs(value.real) - log_delta)
+    return _or_infinite((value.real + error + _hook(t) - log_delta + rounding) / t)
 
 
 def _or_infinite(bounds: Reals) -> Reals:
@@ -100,10 +105,10 @@ def _or_infinite(bounds: Reals) -> Reals:
     return np.where(np.isnan(bounds), math.inf, bounds)
 
 
-def best_order(steps: Steps, objective: str, target: float, *, fine: bool = False) -> float:
+def best_order(steps: Steps, objective: str, target: float, *, fine: bool = False, near: float | None = None) -> float:
     """The t > 0 that about minimises a Rényi bound.
 
-    `objective` "epsilon" takes a log delta as `target`; "log_delta" takes an epsilon.
+    `objective` "epsilon" takes a log delta as `target`; "log_delta" takes an epsilon. `near` is where to look first.
     """
 
     def at(t: Reals) -> Reals:
@@ -111,10 +116,7 @@ def best_order(steps: Steps, objective: str, target: float, *, fine: bool = Fals
             value = _rough(steps, t) + _hook(t)
         return (value - target) / t if objective == "epsilon" else value - t * target
 
-    # as if the loss were normal: log M(t) = v·t(t+1)/2, epsilon ≈ v/2 + √(2v·log(1/delta)), t ≈ (epsilon - v/2)/v
-    spread = max(1e-12, 2 * float(_rough(steps, np.array([0.5]))[0]) / 0.75)
-    normal = math.sqrt(-2 * target / spread) if objective == "epsilon" else (target - spread / 2) / spread
-    centre, ratio = min(1e6, max(normal, 0.3 / math.sqrt(spread))), 4.0
+    centre, ratio = (_first_order(steps, objective, target), 4.0) if near is None else (near, 1.4)
     for _ in range(80):
         grid = centre * ratio ** np.linspace(-1, 1, 7)
         values = at(grid)
@@ -122,7 +124,7 @@ def best_order(steps: Steps, objective: str, target: float, *, fine: bool = Fals
         if math.isinf(values[i]):
             centre /= 16.0
         elif i in (0, 6) and 1e-12 < centre < 1e12:
-            centre = float(grid[i])
+            centre, ratio = float(grid[i]), ratio if near is None else 4.0
         else:
             centre = float(grid[i])
             a, b, c = values[max(i - 1, 0)], values[i], values[min(i + 1, 6)]
@@ -132,6 +134,23 @@ def best_order(steps: Steps, objective: str, target: float, *, fine: bool = Fals
                 break
             ratio **= 0.4
     return centre
+
+
+def _first_order(steps: Steps, objective: str, target: float) -> float:
+    """Where to start the search of `best_order`."""
+    # as if the loss were normal: log M(t) = v·t(t+1)/2, epsilon ≈ v/2 + √(2v·log(1/delta)), t ≈ (epsilon - v/2)/v
+    spread = max(1e-12, 2 * float(_rough(steps, np.array([0.5]))[0]) / 0.75)
+    normal = math.sqrt(-2 * target / spread) if objective == "epsilon" else (target - spread / 2) / spread
+    order = min(1e6, max(normal, 0.3 / math.sqrt(spread)))
+    for (
+        pair,
+        _,
+    ) in steps:  # one visit of the record has log M(t) ≥ (1+t)·log q + t(t+1)s²/2, whose best order is no larger
+        if isinstance(pair, MixturePair) and pair.kind != "add":
+            rarity = -math.log(pair.rate)
+            one = math.sqrt(2 * (rarity - target)) if objective == "epsilon" else (target + rarity) / pair.shift
+            order = min(order, max(one / pair.shift, 0.05))
+    return order
 
 
 @dataclass(slots=True)
@@ -149,16 +168,27 @@ class Line:
     infinite: float
     orders: Reals  # real orders above the tilt, and log M with its error there: they bound the aliases
     log_orders: Reals
+    one_sided: bool = False  # whether `log_orders` are without their error, so that nothing is known from below
     _last: tuple[float, Complexes] = field(default=(math.nan, np.empty(0)), init=False, repr=False)  # latest terms
 
     @classmethod
-    def laid(cls, steps: Steps, saddle: float, epsilon: float, log_delta: float, *, exact: bool = False) -> Line | None:
+    def laid(
+        cls,
+        steps: Steps,
+        saddle: float,
+        epsilon: float,
+        log_delta: float,
+        *,
+        exact: bool = False,
+        one_sided: bool = False,
+    ) -> Line | None:
         """Lay a line for delta(epsilon) ≈ e^log_delta; None if its truncation cannot be certified.
 
-        `exact` spends time to lose fewer digits, for where the integral is much smaller than its integrand.
+        `exact` spends time to lose fewer digits, for where the integral is much smaller than its integrand. A
+        `one_sided` line is laid in less time, and says nothing from below.
         """
         try:
-            return _lay(steps, saddle, epsilon, log_delta, exact)
+            return _lay(steps, saddle, epsilon, log_delta, exact, one_sided)
         except OverflowError:  # an order too high to compute
             return None
 
@@ -169,8 +199,14 @@ class Line:
 
     def lower(self, epsilon: float) -> float:
         """A certified lower bound on delta(epsilon)."""
+        if self.one_sided:
+            return 0.0
         total, slack = self._sum(epsilon)
         return (self.infinite + max(0.0, total - slack - self._aliases(epsilon))) * (1 - 1e-14)
+
+    def width(self, epsilon: float) -> float:
+        """By how much `upper` may exceed the truth; certified unless the line is one-sided."""
+        return 2 * self._sum(epsilon)[1] + self._aliases(epsilon)
 
     def total(self, epsilon: float) -> float:
         """The trapezoid sum: the finite part of delta(epsilon), neither bounded from above nor below."""
@@ -250,11 +286,14 @@ def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes, exact:
     return value, error
 
 
-def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: bool) -> Line | None:
+def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: bool, one_sided: bool) -> Line | None:
     orders = saddle * np.array([0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])
     with np.errstate(all="ignore"):
-        moments, wrong = log_moment(steps, orders.astype(complex))
-    log_orders = np.where(np.isfinite(moments.real + wrong), moments.real + wrong, math.inf)
+        if one_sided:
+            log_orders = _rough(steps, orders)
+        else:
+            moments, wrong = log_moment(steps, orders.astype(complex))
+            log_orders = np.where(np.isfinite(moments.real + wrong), moments.real + wrong, math.inf)
     c, period = _tilt_and_period(steps, epsilon, log_delta, saddle, orders, log_orders)
     if not math.isfinite(period):
         return None
@@ -281,7 +320,8 @@ def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: b
     nodes = c + 1j * spacing * np.arange(last + 1)
     values, error = _on_line(steps, c, spacing, nodes, exact)
     log_cut += float(values[0].real + error[0])
-    return Line(steps, c, spacing, nodes, values, error, log_cut, tail, infinite_mass(steps), orders, log_orders)
+    infinite = infinite_mass(steps)
+    return Line(steps, c, spacing, nodes, values, error, log_cut, tail, infinite, orders, log_orders, one_sided)
 
 
 @np.errstate(all="ignore")  # what overflows becomes an infinite or undefined bound, and neither certifies anything
@@ -306,6 +346,42 @@ def contour_delta(steps: Steps, epsilon: float) -> tuple[float, float] | None:
         if again is not None:
             lower, upper = max(lower, again.lower(epsilon)), min(upper, again.upper(epsilon))
     return lower, upper
+
+
+class Look(NamedTuple):
+    """One look at delta(epsilon) from above: a certified bound, and by how much at most it is above the truth as far as
+    can be seen, which is not certified.
+    """
+
+    upper: float
+    width: float
+    saddle: float
+
+
+@np.errstate(all="ignore")
+def contour_upper(steps: Steps, epsilon: float, *, enough: float = 0.0, near: float | None = None) -> Look | None:
+    """As the upper end of `contour_delta`, in less time.
+
+    Where the Rényi bound is at most `enough`, that bound itself; `near` is a guess at the saddle.
+    """
+    infinite = infinite_mass(steps) * (1 + 1e-14)
+    if infinite >= 1.0 or epsilon >= sum(count * pair.highest for pair, count in steps):
+        return Look(min(1.0, infinite), 0.0, math.nan)
+    saddle = best_order(steps, "log_delta", epsilon, near=near)
+    if saddle < _LEAST_TILT:
+        return None
+    log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
+    bound = (infinite + math.exp(max(-740.0, min(log_bound, 0.0)))) * (1 + 1e-14)
+    if bound <= enough or log_bound < -690:
+        return Look(min(1.0, bound), min(1.0, bound), saddle)
+    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0, one_sided=True)
+    if line is None:
+        return None
+    finite, width = line.total(epsilon), line.width(epsilon)
+    if width > 1e-8 * line.upper(epsilon) and 0 < finite < math.exp(log_bound - 6.0):  # laid for too large a delta
+        line = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, one_sided=True) or line
+        width = line.width(epsilon)
+    return Look(line.upper(epsilon), width if math.isfinite(width) else math.inf, saddle)
 
 
 @np.errstate(all="ignore")

@@ -14,6 +14,7 @@ from privet.accounting.contour import (
     chernoff_log_delta,
     contour_delta,
     contour_epsilon,
+    contour_upper,
     infinite_mass,
 )
 from privet.accounting.fourier import fourier_delta, fourier_epsilon
@@ -93,8 +94,8 @@ def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) 
     if epsilon >= sum(count * pair.highest for pair, count in steps):
         return infinite * (1 + 1e-14) <= delta
     if delta_by is _contour_delta:
-        found = contour_delta(steps, epsilon)
-        return found is not None and found[1] <= delta
+        found = contour_upper(steps, epsilon, enough=delta)
+        return found is not None and found.upper <= delta
     order = best_order(steps, "log_delta", epsilon)
     bound = float(chernoff_log_delta(steps, epsilon, np.array([order]))[0])
     return infinite + math.exp(min(bound, 0.0)) <= delta * (1 - 1e-14)

@@ -149,8 +149,8 @@ class MixturePair:
     def _grid(self, real: bool, least: float, most: float) -> _Grid:
         """Nodes fine and wide enough for every order t with least ≤ Re t ≤ most."""
         if real:  # rounded, so that searches over orders share their nodes
-            octaves = 1 if self.shift > 1 else 3  # wide grids are dear where s is large
-            most = max(most, 2.0 ** (octaves - 1) + 0.5)
+            octaves = 1 if self.shift > 2 else 3  # wide grids are dear where s is large; where not, laying them is
+            most = max(most, 1.5 if self.shift > 2 else 8.0 if self.shift > 1 else 64.0)
             least, most = min(least, 0.0), 2.0 ** (octaves * math.ceil(math.log2(most) / octaves))
         key = (real, least, most)
         grid = self._grids.get(key)
@@ -173,13 +173,15 @@ class MixturePair:
         x = left + step * np.arange(count)
         # keep the nodes at which 1 or one of the wanted powers matters
         log_up = np.logaddexp(math.log1p(-q), math.log(q) + s * x - s * s / 2)
-        log_down = np.logaddexp(math.log1p(-q), math.log(q) - s * x - s * s / 2)
+        log_down = log_up[:0]
         keep = (x * x / 2 < _CUT) | ((x - s) ** 2 / 2 < _CUT)  # φ and φ·w₊, whose integrals are used
         if self.kind == "replace":
             keep |= (x + s) ** 2 / 2 < _CUT  # φ·w₋
+            log_down = np.logaddexp(math.log1p(-q), math.log(q) - s * x - s * s / 2)
         for order in (least, most):
             a, b = (w.real[0] for w in self._exponents(np.array([complex(order)])))
-            keep |= a * log_up + b * log_down - x * x / 2 > -_CUT
+            power = a * log_up + b * log_down if self.kind == "replace" else a * log_up
+            keep |= power - x * x / 2 > -_CUT
         x = x[keep]
         if eta == 0:
             v_up = q * np.expm1(s * x - s * s / 2)
@@ -282,24 +284,27 @@ class MixturePair:
         log_flat = grid.log_weight.real - grid.eta**2 / 2  # log of h·φ(x)
         flat = np.exp(log_flat)
         with np.errstate(over="ignore"):
-            moduli = np.exp(self._moduli(grid.up.real, grid.down.real, a, b) + log_flat)
+            powers = self._moduli(grid.up.real, grid.down.real, a, b)
+            moduli = np.exp(powers + log_flat)
             # trapezoid rule: the integrand's modulus on the far edges of the strip of analyticity
             edge = np.zeros_like(orders)
             centre, half = self._line(real)
-            for angle in {0.0, s * (abs(centre) + half)}:
-                up, down = (
-                    np.log(np.abs(1 - q + q * np.exp(sign * s * grid.x - s * s / 2 + 1j * angle)) + 1e-300)
-                    for sign in (1.0, -1.0)
-                )
-                edge = np.maximum(edge, np.exp(self._moduli(up, down, a, b) + log_flat).sum(axis=1))
+            rises = [q * np.exp(s * grid.x - s * s / 2)]
+            if self.kind == "replace":
+                rises.append(q * np.exp(-s * grid.x - s * s / 2))
+            for angle in (0.0, s * (abs(centre) + half)):
+                logs = [
+                    np.log(np.hypot(1 - q + rise * math.cos(angle), rise * math.sin(angle)) + 1e-300) for rise in rises
+                ]
+                edge = np.maximum(edge, np.exp(self._moduli(logs[0], logs[-1], a, b) + log_flat).sum(axis=1))
             strip = self._strip_error(grid.step, real, 4 * edge + 2)  # a sum over ≤ 2 humps is ≥ 1/3 of the integral
             strip_slope = self._strip_error(grid.step, real, np.full_like(orders, 2 * q))
             pruned = 20 * growth * math.exp(-_CUT) * (1 + moduli.max(axis=1) / grid.step)
-            logs = np.abs(grid.up) + np.abs(grid.down)
-            each = np.maximum(moduli, flat) * logs + flat * (np.abs(grid.v_up) + np.abs(grid.v_down))
+            lengths = np.abs(grid.up) + np.abs(grid.down)
+            each = np.maximum(moduli, flat) * lengths + flat * (np.abs(grid.v_up) + np.abs(grid.v_down))
             rounding = UNIT * growth * (each @ (32 + 8 * grid.x**2 + len(grid.x)))
             # the log-sum-exp branch of _block rounds the sum of the powers themselves
-            largest = self._moduli(grid.up.real, grid.down.real, a, b).max(axis=1)
+            largest = powers.max(axis=1)
             rounding += np.where(largest > 640.0, UNIT * growth * (len(grid.x) + 4000) * moduli.sum(axis=1), 0.0)
         return strip + pruned, strip_slope + rounding + 20 * growth * math.exp(-_CUT) * q
 
@@ -312,24 +317,25 @@ class MixturePair:
         s, q = self.shift, self.rate
         grid = self._grid(True, tilt, tilt)
         a, b = (w.real[0] for w in self._exponents(np.array([complex(tilt)])))
-        sign = -1.0 if self.kind == "add" else 1.0
-        log_weight = (
-            grid.log_weight.real + (a * grid.up + b * grid.down).real
-        )  # of h·φ·w₊^a·w₋^b, which sums to M(tilt)
-        weight = np.exp(log_weight - log_weight.max())
+        log_weight = grid.log_weight.real + self._moduli(grid.up.real, grid.down.real, a, b)
+        weight = np.exp(log_weight - log_weight.max())  # of h·φ·w₊^a·w₋^b, which sums to M(tilt)
+        weight /= weight.sum()
         # turned lines stay so far from the zeros of w that the real line's nodes serve them, too, to 1e-11
         most = 0.45 if self.kind == "remove" else 0.2
         angles = most * min(math.pi, 4.0 * s) * 2.0 ** -np.arange(0.0, 11.0)
         bend, turn = np.zeros((len(angles), len(grid.x))), np.zeros((len(angles), len(grid.x)))
-        factors = [(a, sign, grid.x), (b, -1.0, -grid.x)] if self.kind == "replace" else [(a, sign, grid.x)]
-        for power, side, x in factors:
+        factors = [(a, grid.x), (b, -grid.x)] if self.kind == "replace" else [(a, grid.x)]
+        for power, x in factors:
             rise = q * np.exp(np.minimum(s * x - s * s / 2, 300.0))
-            z = np.multiply.outer(np.exp(1j * side * angles), rise) + (1 - q)
-            bend += power * (np.log(np.abs(z)) - np.log(1 - q + rise))
-            turn += np.abs(np.angle(z))
+            across, along = np.multiply.outer(np.sin(angles), rise), np.multiply.outer(np.cos(angles), rise) + (1 - q)
+            bend += power * (np.log(np.hypot(across, along)) - np.log(1 - q + rise))
+            turn += np.arctan2(across, along)
+        # nodes whose share of M(tilt), grown by e^bend, is below e^-40 go into the 1e-10 that is subtracted
+        matters = weight * np.exp(np.minimum(np.maximum(bend.max(axis=0), 0.0), 600.0)) > math.exp(-40.0)
         # |M(tilt + iv)| ≤ e^{eta²/2} (M(tilt) - ∫ φ w₊^a w₋^b (1 - e^{bend - v·turn})), with eta = angle / s
+        bend, turn, weight = bend[:, matters], turn[:, matters], weight[matters]
         falls = np.minimum(bend[None] - frequency[:, None, None] * turn[None], 600.0)
-        left = -np.expm1(falls) @ (weight / weight.sum())
+        left = -np.expm1(falls) @ weight
         left = np.clip(left - 1e-10, 0.0, 1.0 - 1e-9)
         bound = -np.log1p(-left) - (angles / s) ** 2 / 2
         best: Reals = np.maximum(0.0, bound.max(axis=1) * (1 - 1e-9))
