@@ -11,11 +11,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from privet.accounting import Approximate, ExponentialMechanism, Pure, bounds, epsilon
+from privet.accounting import Approximate, ExponentialMechanism, Gaussian, Pure, bounds, epsilon
 from privet.accounting.contour import contour_delta
 from privet.accounting.fourier import fourier_delta
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.sampled import FixedSizePair
+from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
 from privet.accounting.pairs.simple import LaplacePair
 from privet.accounting.theorems import basic_epsilon
 from privet.errors import NoProvenBound
@@ -39,10 +39,14 @@ def test_laplace_losses_far_apart_do_not_decay() -> None:
         (0.01, 5.0, "replace", 0.05 + 0.3j),
         (0.5, 0.1, "add", 400.0),
         (0.9, 1.0, "remove", 1 + 8j),
+        (1 - 1.45e-8, 4.46, "add", 16.89 + 0.2j),
+        (1 - 2.5e-10, 6.01, "add", 0.3),
+        (1 - 1.2e-11, 0.843, "replace", 16.5),
+        (0.9999, 0.5, "replace", 20.0),
     ],
 )
 def test_moments_keep_their_bound_where_the_grid_was_short(rate: float, shift: float, kind: str, t: complex) -> None:
-    """The mass of w₊ and w₋ far out, peaks left of 0 and moments near 0 are all inside the stated error."""
+    """The mass of w₊ and w₋ far out, peaks left of 0, rates near 1 and moments near 0 are inside the stated error."""
     value, error = MixturePair(rate, shift, kind).log_moment(np.array([complex(t)]))  # type: ignore[arg-type]
     with mp.workdps(30):
         q, s, order = mp.mpf(rate), mp.mpf(shift), mp.mpmathify(complex(t))
@@ -51,8 +55,9 @@ def test_moments_keep_their_bound_where_the_grid_was_short(rate: float, shift: f
             return 1 - q + q * mp.exp(sign * s * x - s * s / 2)
 
         powers = {"remove": (1 + order, 0), "add": (-order, 0), "replace": (1 + order, -order)}[kind]
-        points = mp.linspace(-60, 60, 241)
-        truth = mp.quad(lambda x: mp.npdf(x) * weight(x, 1) ** powers[0] * weight(x, -1) ** powers[1], points)
+        step = mp.mpf(1) / 24  # the trapezoid rule, whose error is e^{-2π·24·strip}
+        points = (step * k for k in range(-60 * 24, 60 * 24))
+        truth = step * mp.fsum(mp.npdf(x) * weight(x, 1) ** powers[0] * weight(x, -1) ** powers[1] for x in points)
         assert abs(mp.exp(mp.mpmathify(complex(value[0]))) / truth - 1) <= error[0]
 
 
@@ -61,6 +66,48 @@ def test_a_million_joining_steps_are_not_undercut() -> None:
     found = contour_delta([(MixturePair(0.01, 5.0, "add"), 10**6)], 9188.4914511)
     assert found is not None
     assert found[1] >= 9.99999997e-7
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "delta", "truth"),
+    [
+        # mpmath, 130 digits, one step in closed form and the other summed: delta is 1.0000035e-100 and 1.0000002e-100
+        (0.9999, 5.0, 1e-100, 12.0925927),
+        (0.99, 20.0, 1e-100, 2.95226074),
+    ],
+)
+def test_rates_near_one_are_not_undercut_when_a_record_changes(
+    rate: float, noise: float, delta: float, truth: float
+) -> None:
+    """The integrand of high orders lay beyond the grid: the bound was up to 2.1e-6 below the truth."""
+    low, high = bounds(Gaussian(noise_multiplier=noise).poisson(rate=rate) * 2, delta=delta, neighbours="replace_one")
+    assert truth <= high <= truth * (1 + 1e-8)
+    assert low <= high
+
+
+@pytest.mark.parametrize(("rate", "distance"), [(1 - 1e-12, 40.0), (1 - 1e-6, 30.0), (0.7, 1.0), (1e-9, 0.01)])
+def test_ends_of_sampled_laplace_losses_keep_their_digits(rate: float, distance: float) -> None:
+    """log(1 - q + q·e^{-d}) where it is far below 0 (it was off by up to 1.5e-7)."""
+    with mp.workdps(40):
+        truth = [mp.log(1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp(mp.mpf(e))) for e in (-distance, distance)]
+        found = SampledLaplacePair(rate, distance, "remove")
+        assert abs(found.lowest / truth[0] - 1) < 1e-15
+        assert abs(found.highest / truth[1] - 1) < 1e-15
+
+
+@pytest.mark.parametrize(("rate", "distance", "t"), [(1 - 1e-10, 15.0, 3.0), (1 - 1e-6, 8.0, 2.0 + 5.0j)])
+def test_sampled_laplace_moments_keep_their_bound_at_rates_near_one(rate: float, distance: float, t: complex) -> None:
+    """Where w is near 0, 1 + (w - 1) had lost its digits."""
+    value, error = SampledLaplacePair(rate, distance, "add").log_moment(np.array([complex(t)]))
+    with mp.workdps(30):
+        q, d, order = mp.mpf(rate), mp.mpf(distance), mp.mpmathify(complex(t))
+
+        def power(y: mp.mpf) -> mp.mpf:
+            return (1 - q + q * mp.exp(y)) ** -order
+
+        between = mp.quad(lambda y: mp.exp(-(d + y) / 2) / 4 * power(y), mp.linspace(-d, d, 61))
+        truth = power(-d) / 2 + power(d) * mp.exp(-d) / 2 + between
+        assert abs(truth * mp.exp(-mp.mpmathify(complex(value[0]))) - 1) <= error[0]
 
 
 def test_tiny_declared_epsilons_are_amplified_without_cancellation() -> None:

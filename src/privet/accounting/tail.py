@@ -190,7 +190,7 @@ def fermi_tail(
     """Lay the tail so that all it neglects is below e^log_tolerance; None where its conditions cannot be met."""
     gauss = [(pair, count) for pair, count in steps if isinstance(pair, GaussianPair)]
     mixtures = [(p, n) for p, n in steps if isinstance(p, MixturePair) and p.kind != "add" and p.shift > 0.45]
-    if not mixtures or len(gauss) + len(mixtures) != len(steps):
+    if not mixtures or len(gauss) + len(mixtures) != len(steps) or max(p.rate for p, _ in mixtures) > 0.5:
         return None
     atoms = sum(n * (p.lowest if p.kind == "remove" else 0.0) for p, n in mixtures)
     omega = epsilon - atoms
@@ -198,10 +198,11 @@ def fermi_tail(
         return None
     for slack in (3.0, 8.0, 20.0, 50.0):
         end = max((slack - log_tolerance) / omega, 1.15 * tilt)
-        if any(p.shift * (9.0 + p.shift * (1 + end)) > 600.0 for p, _ in mixtures):
+        most = end + 1.25 * spacing  # the ellipses of the panels reach beyond the end, and 3 spacings down
+        if any(p.shift * (9.0 + p.shift * (1 + most)) > 600.0 for p, _ in mixtures):
             return None  # orders so high that e^{s·x} overflows
-        highs = [_High.of(p, n, end) for p, n in mixtures]
-        least = max(high.least_height(end) for high in highs) / spacing + 1.5
+        highs = [_High.of(p, n, most) for p, n in mixtures]
+        least = max(high.least_height(most) for high in highs) / spacing + 4.5
         if least > _MOST_NODES:
             return None
         for factor in (1.0, 1.5, 2.2, 3.4, 6.0):
@@ -268,6 +269,7 @@ def _neglected(
     rest = sum(high.count * math.log1p(3 * math.exp(high.eta**2 / 2)) for high in highs)
     if x[-1] * omega < 2 * rest + 200:
         return math.inf
+    logs.append(rest - x[-1] * omega)
     # Gauss-Legendre error of each panel
     edges = _panels(tilt, spacing, end)
     half, centre = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2

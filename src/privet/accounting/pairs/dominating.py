@@ -17,6 +17,7 @@ from privet.accounting.pairs.simple import (
     DiscretePair,
     GaussianPair,
     LaplacePair,
+    mixed_loss,
 )
 from privet.errors import NoProvenBound
 from privet.privacy import Neighbours
@@ -187,21 +188,16 @@ def _gathered(losses: list[tuple[float, float]], infinite: float) -> DiscretePai
     return DiscretePair(tuple(order), tuple(table[k] for k in order), infinite)
 
 
-def _mixed(rate: float, loss: float) -> float:
-    """log(1 - q + q·e^loss), to rounding."""
-    return math.log1p(rate * math.expm1(loss)) if loss < 700 else loss + math.log(rate)
-
-
 def _leaving(pair: DiscretePair, rate: float) -> DiscretePair:
     """((1-q)Q + qP, Q): an outcome of ratio e^loss gets the ratio 1 + q(e^loss - 1)."""
     outcomes = _outcomes(pair)
-    losses = [(_mixed(rate, loss), (1 - rate) * q + rate * p) for p, q, loss in outcomes if loss < math.inf]
+    losses = [(mixed_loss(rate, loss), (1 - rate) * q + rate * p) for p, q, loss in outcomes if loss < math.inf]
     return _gathered(losses, sum(rate * p for p, _, loss in outcomes if loss == math.inf))
 
 
 def _joining(pair: DiscretePair, rate: float) -> DiscretePair:
     """(P, (1-q)P + qQ), with P and Q exchanged as the pairs here are symmetric."""
-    losses = [(-_mixed(rate, -loss), p) for p, _, loss in _outcomes(pair) if loss > -math.inf]
+    losses = [(-mixed_loss(rate, -loss), p) for p, _, loss in _outcomes(pair) if loss > -math.inf]
     return _gathered(losses, 0.0)
 
 

@@ -167,6 +167,8 @@ class MixturePair:
         reach = math.sqrt(2 * _CUT)
         right = reach + s * (1 + (max(most, 0.0) if self.kind != "add" else max(-least, 0.0)))
         left = -reach - (s * (1 + max(most, 0.0)) if self.kind != "remove" else 0.0)
+        if self.kind == "replace" and q > 0.5:  # φ·w₊^{1+t}·w₋^{-t} moves on by s·t until w₋ is down at 1 - q
+            right += min(s * max(most, 0.0), (math.log(q) - math.log1p(-q)) / s)
         count = int((right - left) / step) + 2
         if count > _MOST_NODES:
             raise OverflowError(f"an order of {most:.3g} needs {count} quadrature nodes")
@@ -187,15 +189,31 @@ class MixturePair:
             v_up = q * np.expm1(s * x - s * s / 2)
             v_down = q * np.expm1(-s * x - s * s / 2) if self.kind == "replace" else np.zeros_like(x)
             log_weight = -x * x / 2 + math.log(step / math.sqrt(2 * math.pi))
-            weight, up, down, w_up, w_down = (
-                part.astype(complex) for part in (log_weight, np.log1p(v_up), np.log1p(v_down), v_up, v_down)
-            )
-            return _Grid(weight, up, down, w_up, w_down, step, eta, x)
+            up, down = np.log1p(v_up), np.log1p(v_down)
+            if q > 0.5:
+                up, down = self._logs_near_zero(x, up, down)
+            parts = (log_weight, up, down, v_up, v_down)
+            return _Grid(*(part.astype(complex) for part in parts), step, eta, x)
         xi = x + 1j * eta
         v_up = q * expm1(s * xi - s * s / 2)
         v_down = q * expm1(-s * xi - s * s / 2) if self.kind == "replace" else np.zeros_like(v_up)
         log_weight = -xi * xi / 2 + math.log(step / math.sqrt(2 * math.pi))
-        return _Grid(log_weight, log1p(v_up), log1p(v_down), v_up, v_down, step, eta, x)
+        up, down = log1p(v_up), log1p(v_down)
+        if q > 0.5:
+            up, down = self._logs_near_zero(xi, up, down)
+        return _Grid(log_weight, up, down, v_up, v_down, step, eta, x)
+
+    def _logs_near_zero(self, xi: Complexes, up: Complexes, down: Complexes) -> tuple[Complexes, Complexes]:
+        """log w₊ and log w₋, by (1-q) + q·e^y where w is near 0 and 1 + (w - 1) has lost its digits."""
+        s, q = self.shift, self.rate
+
+        def mended(log_w: Complexes, y: Complexes) -> Complexes:
+            with np.errstate(over="ignore"):
+                return np.where(log_w.real < -0.5, np.log((1 - q) + q * np.exp(y)), log_w)
+
+        if self.kind != "replace":
+            return mended(up, s * xi - s * s / 2), down
+        return mended(up, s * xi - s * s / 2), mended(down, -s * xi - s * s / 2)
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
         t = np.asarray(t, dtype=complex)
@@ -304,8 +322,8 @@ class MixturePair:
             each = np.maximum(moduli, flat) * lengths + flat * (np.abs(grid.v_up) + np.abs(grid.v_down))
             rounding = UNIT * growth * (each @ (32 + 8 * grid.x**2 + len(grid.x)))
             # the log-sum-exp branch of _block rounds the sum of the powers themselves
-            largest = powers.max(axis=1)
-            rounding += np.where(largest > 640.0, UNIT * growth * (len(grid.x) + 4000) * moduli.sum(axis=1), 0.0)
+            if float(powers.max()) > 640.0:
+                rounding += UNIT * growth * (len(grid.x) + 4000) * moduli.sum(axis=1)
         return strip + pruned, strip_slope + rounding + 20 * growth * math.exp(-_CUT) * q
 
     def _moduli(self, up: Reals, down: Reals, a: Reals, b: Reals) -> Reals:

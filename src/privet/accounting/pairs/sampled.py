@@ -15,7 +15,7 @@ import numpy as np
 
 from privet.accounting.pairs.base import UNIT, Complexes, Reals
 from privet.accounting.pairs.mixture import MixturePair, expm1, log1p
-from privet.accounting.pairs.simple import LaplacePair
+from privet.accounting.pairs.simple import LaplacePair, mixed_loss
 
 __all__ = ["FixedSizePair", "SampledLaplacePair"]
 
@@ -152,7 +152,7 @@ class SampledLaplacePair:
     infinite: float = 0.0
 
     def _ends(self) -> tuple[float, float]:
-        low, high = (math.log1p(self.rate * math.expm1(e)) for e in (-self.distance, self.distance))
+        low, high = (mixed_loss(self.rate, e) for e in (-self.distance, self.distance))
         return (low, high) if self.kind == "remove" else (-high, -low)
 
     @property
@@ -173,7 +173,7 @@ class SampledLaplacePair:
         with np.errstate(divide="ignore", invalid="ignore"):
             base = np.where(excess > 0, np.log(np.maximum(excess, 1e-320) / self.rate), -math.inf)
         # rounding must not lose an atom at an end of the support
-        low, high = (math.log1p(self.rate * math.expm1(e)) for e in (-self.distance, self.distance))
+        low, high = (mixed_loss(self.rate, e) for e in (-self.distance, self.distance))
         snap = 16 * UNIT * (1 + np.abs(loss))
         base = np.where(np.abs(loss - low) <= snap, -self.distance, base)
         return np.where(np.abs(loss - high) <= snap, self.distance, base)
@@ -208,7 +208,7 @@ class SampledLaplacePair:
         y = np.concatenate([y, [-d, d]])
         mass = np.concatenate([weight * np.exp(-(d + y[:-2]) / 2) / 4, [0.5, 0.5 * math.exp(-d)]])
         v = q * np.expm1(y)
-        ell = np.log1p(v)
+        ell = np.where(v < -0.5, np.log((1 - q) + q * np.exp(y)), np.log1p(v))  # no digits are lost near w = 0
 
         def integrate(block: Complexes) -> Complexes:  # ∫ v = 0, so the linear part may be left out exactly
             part: Complexes = (expm1(np.multiply.outer(block, ell)) - np.multiply.outer(block, v)) @ mass.astype(

@@ -10,7 +10,15 @@ from scipy.special import ndtr
 
 from privet.accounting.pairs.base import UNIT, Complexes, Reals
 
-__all__ = ["BoundedRangePair", "ConcentratedBound", "DiscretePair", "GaussianPair", "LaplacePair"]
+__all__ = ["BoundedRangePair", "ConcentratedBound", "DiscretePair", "GaussianPair", "LaplacePair", "mixed_loss"]
+
+
+def mixed_loss(rate: float, loss: float) -> float:
+    """log(1 - q + q·e^loss), to rounding."""
+    if loss > 700:
+        return loss + math.log(rate)
+    part = rate * math.expm1(loss)
+    return math.log1p(part) if part > -0.5 else math.log((1 - rate) + rate * math.exp(loss))
 
 
 def _interval_factor(z: Complexes, half_width: float) -> Complexes:
