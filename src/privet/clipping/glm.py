@@ -28,6 +28,7 @@ __all__ = ["Derivative", "glm_sum", "gram_sum", "scalar_sum"]
 
 _THETA_BITS = 37  # with rows of 2^15 units, by Cauchy and Schwarz no partial sum of ⟨x, θ⟩ reaches 2^53
 _BLOCK = 2**19  # values a block holds: four megabytes, well inside the last cache
+_BLAS_ALONE = 2**15  # values below which BLAS keeps to one thread by itself; above, its threads wait for each other
 _WORTH_A_THREAD = 2**21  # values below which a second thread costs more than it brings
 
 IntArray = NDArray[np.int64]
@@ -288,7 +289,7 @@ def _shared(
     workers = max(1, min(wanted, blocks))
     edges = [min(count, blocks * i // workers * rows) for i in range(workers + 1)]
     work = [_Work(table, labels, indices, rows) for _ in range(workers)]
-    if values < _WORTH_A_THREAD and workers == 1:
+    if values < _BLAS_ALONE and workers == 1:
         return [share(work[0], 0, count)]
     with _blas().limit(limits=1):
         if workers == 1:
