@@ -145,12 +145,15 @@ def _prescribed(
 ) -> Prescription:
     """The theorem's parameters, with at least one noisy gradient."""
 
+    width = problem.domain.diameter if method == "last" else None  # other theorems need the distance alone
+    reach = distance if width is None else min(max(distance, width / 2), width)
+
     def ask(iterates: int | None) -> Prescription:
         return plan_for(
             n=count,
             d=math.prod(problem.shape),
-            radius=distance,
-            diameter=problem.domain.diameter if math.isfinite(problem.domain.diameter) else None,
+            radius=reach,
+            diameter=width,
             lipschitz=gradient_norm,
             budget=budget,
             neighbours=neighbours,
