@@ -118,7 +118,7 @@ def test_bad_requests_are_refused_before_any_record_is_read(solver: str) -> None
             with pytest.raises(InvalidParameter, match="start"):
                 SOLVERS[solver](p, start=np.array(start))
     for release in ("best", "mean", None):
-        with pytest.raises(InvalidParameter, match="release|choose_best"):
+        with pytest.raises(InvalidParameter, match=r"release|choose_best"):
             SOLVERS[solver](p, release=release)
 
 
@@ -228,7 +228,7 @@ def test_a_descent_that_diverges_says_so() -> None:
 
 
 def test_results_show_released_values_only() -> None:
-    """A result has coefficients, guarantee, plan, bound and iterates: no losses, no counts, no indices (rows 36, 43)."""
+    """A result has coefficients, guarantee, plan, bound, iterates: no losses, counts or indices (rows 36, 43)."""
     result = SOLVERS["sgd"](problem())
     assert set(type(result).__slots__) == {"coef", "guarantee", "plan", "bound", "iterates"}
     assert "private" in repr(result)
