@@ -6,6 +6,8 @@ from privet.solvers.clipped_descent import dp_gd
 from privet.solvers.descent import Path, Release
 from privet.solvers.fixed_hessian import fixed_hessian_descent
 from privet.solvers.noisy_descent import noisy_gradient_descent
+from privet.solvers.objective_perturbation import objective_perturbation
+from privet.solvers.output_perturbation import output_perturbation
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.solvers.result import Result
 from privet.solvers.stochastic_descent import dp_sgd, follow
@@ -28,6 +30,8 @@ __all__ = [
     "fixed_hessian_descent",
     "follow",
     "noisy_gradient_descent",
+    "objective_perturbation",
+    "output_perturbation",
     "projected_gradient_descent",
     "zeroth_order_descent",
 ]
