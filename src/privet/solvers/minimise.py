@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from privet.clipping import gram_sum
 from privet.geometry.whole_space import WholeSpace
@@ -90,9 +91,8 @@ class Minimiser:
         """A point within `tolerance` of the minimiser in the sense of the class. Private."""
         push = np.zeros(self.problem.shape) if tilt is None else tilt
         w = self.start
-        with threadpool_limits(
-            limits=1
-        ):  # blocks are too small to share, and threads that wait for each other are slow
+        # Blocks are too small to share, and threads that wait for each other are slow.
+        with _blas().limit(limits=1):
             for attempt in (self._newton, self._accelerated):
                 w = attempt(w, push, tolerance)
                 if self._distance(w, push)[0] <= tolerance:
@@ -265,3 +265,8 @@ def _products(x: Any, slopes: Vector) -> Vector:
         x[:count].reshape(-1, _DEPTH, x.shape[1]),
     ).sum(axis=0)
     return np.asarray((parts + shaped[count:].T @ x[count:]).T).reshape(-1)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()

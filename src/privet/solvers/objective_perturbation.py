@@ -106,7 +106,10 @@ def objective_perturbation(
     unit = math.ldexp(1.0, math.frexp(stddev)[1] - _TILT_BITS)
     allowed = largest_mu(blur_epsilon, blur_delta)
     aim = _BLUR * stddev / (strength + most * bend)
-    tolerance = max(allowed * aim / 4.0, solver.least_tolerance(records=most, tilt=_FAR * math.sqrt(d) * stddev))
+    tolerance = max(
+        allowed * max(aim, 2.0**-44 * solver.reach) / 4.0,
+        solver.least_tolerance(records=most, tilt=_FAR * math.sqrt(d) * stddev),
+    )
     left_over = tolerance + math.sqrt(d) * unit / strength
     step = lattice_of(2.0 * left_over / allowed, solver)
     blur = upward(upward(2.0 * (left_over + slack_of(step, solver))) / downward(allowed))

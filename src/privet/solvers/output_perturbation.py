@@ -109,7 +109,7 @@ def output_perturbation(
     >>> result.coef.shape, result.guarantee.epsilon <= 1, round(result.bound, 3)
     ((3,), True, 0.601)
     >>> result.plan.event
-    Gaussian(noise_multiplier=8.44...)
+    Gaussian(noise_multiplier=8.44...) * 1
     """
     check_budget(budget)
     model, gradient_clip = linear_problem(problem, clip)

@@ -95,8 +95,9 @@ def tilt_epsilon(*, noise_multiplier: float, jacobian: float, delta: float, neig
     With μ = 1/noise_multiplier, H the Gaussian profile and J = `jacobian`, δ(ε) is at most
     max(H(μ, ε − J), 2 H(μ, ε)) if a record is emptied, added or removed and ε − J ≥ μ²/2, and at most 2 H(2μ, ε − J)
     if one is exchanged and (ε − J)² ≥ 4μ⁴ + 4μ².
-    Theorem: docs/proofs/perturbation.md, section 3. The first sharpens Redberg, Koskela and Wang 2023, theorem 3.1,
-    which has 2 H(μ, ε + log(1 − smoothness/strength)), and is attained; the second extends it to records exchanged.
+    Theorem: docs/proofs/perturbation.md, section 3. The first sharpens Redberg, Koskela and Wang 2023 ("Improving
+    the privacy and practicality of objective perturbation"), who have 2 H(μ, ε + log(1 − smoothness/strength)), and is
+    attained for small J; the second extends it to records exchanged.
 
     Parameters
     ----------
@@ -132,7 +133,8 @@ def tilt_multiplier(*, epsilon: float, jacobian: float, delta: float, neighbours
         return math.inf
     left = downward(left)
     if check_neighbours(neighbours) == "replace_one":
-        largest = min(largest_mu(left, delta / 2.0) / 2.0, math.sqrt((math.hypot(1.0, left) - 1.0) / 2.0))
+        convex = left / math.sqrt(2.0 * (1.0 + math.hypot(1.0, left)))  # where left² = 4μ⁴ + 4μ²
+        largest = min(largest_mu(left, delta / 2.0) / 2.0, convex)
     else:
         largest = min(largest_mu(left, delta), largest_mu(downward(epsilon), delta / 2.0), math.sqrt(2.0 * left))
     return upward(upward(1.0 / downward(largest))) if largest > 0.0 else math.inf
