@@ -371,6 +371,8 @@ def test_what_is_refused_is_refused_on_public_facts() -> None:
         (problem("logistic"), {"clip": math.nan}, "clip"),
         (problem("logistic"), {"neighbours": "add_remove"}, "records"),
         (problem("logistic"), {"neighbours": "swap"}, "neighbours"),
+        (problem("logistic"), {"records": 0}, "records"),
+        (problem("logistic"), {"neighbours": "add_remove", "records": 3, "most_records": 2.5}, "most_records"),
         (problem("logistic"), {"budget": Budget(epsilon=0.0, delta=0.1)}, "budget"),
     ]
     for subject, options, reason in cases:
@@ -390,4 +392,4 @@ def test_ridge_is_part_of_the_penalty_and_too_weak_a_one_is_raised() -> None:
     assert strong.bound is None
     weak = objective_perturbation(regression(ridge=1e-9), budget=BUDGET)
     assert isinstance(weak.plan.bounding, Tilted)
-    assert weak.plan.bounding.strength == pytest.approx(0.25 / math.expm1(0.096), rel=1e-6)
+    assert weak.plan.bounding.strength == pytest.approx(0.25 / math.expm1(0.098), rel=1e-6)

@@ -187,7 +187,10 @@ class Minimiser:
         for _ in range(_NEWTON_STEPS):
             if size <= 0.5 * tolerance * self.strength:
                 break
-            step = np.linalg.solve(self._hessian(w), gradient)
+            try:
+                step = np.linalg.solve(self._hessian(w), gradient)
+            except np.linalg.LinAlgError:  # a penalty too weak for floats; the other ways need no inverse
+                break
             for halvings in range(12):
                 there = w - step * 0.5**halvings
                 slope = self.gradient(there, tilt)

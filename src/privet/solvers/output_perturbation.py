@@ -19,7 +19,6 @@ from privet.problem import LinearProblem, Problem
 from privet.randomness import Random, system_random
 from privet.solvers.descent import guaranteed, project
 from privet.solvers.minimise import Minimiser
-from privet.solvers.planning import public_records
 from privet.solvers.result import Result
 from privet.solvers.smooth import bounded_records, default_reach, linear_problem
 from privet.theory import output_perturbation_bound, plan_for
@@ -113,8 +112,7 @@ def output_perturbation(
     """
     check_budget(budget)
     model, gradient_clip = linear_problem(problem, clip)
-    count = public_records(model, neighbours, records)
-    most = bounded_records(model, neighbours, most_records)
+    count, most = bounded_records(model, neighbours, records, most_records)
     distance = _distance(model, radius)
     strength = _strength(model, regularisation, count, distance, gradient_clip, budget, neighbours)
     moves = 2.0 if neighbours == "replace_one" else 1.0

@@ -8,6 +8,7 @@ from privet.clipping.lattice import MOST_RECORDS, check_clip, check_count
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
 from privet.problem import LinearProblem, Problem
+from privet.solvers.planning import public_records
 
 __all__ = ["bounded_records", "default_reach", "linear_problem", "smoothness"]
 
@@ -51,13 +52,22 @@ def smoothness(problem: LinearProblem) -> float:
     return found
 
 
-def bounded_records(problem: LinearProblem, neighbours: Neighbours, most_records: int | None) -> int:
-    """A public bound on the number of records, which rounding is allowed for; refuses more than that."""
+def bounded_records(
+    problem: LinearProblem, neighbours: Neighbours, records: int | None, most_records: int | None
+) -> tuple[int, int]:
+    """The public number of records that scales the penalty, and a public bound on it that rounding is allowed for."""
+    count = public_records(problem, neighbours, records)
     most = most_records if most_records is not None else MOST_RECORDS
+    for name, value in (("records", count), ("most_records", most)):
+        if not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+            raise InvalidParameter(
+                f"Expected {name} to be a whole number of at least 1, got {value!r}: the penalty is so many times λ, "
+                f"and without records there is nothing to learn. Pass {name} as a plain int."
+            )
     if neighbours != "add_remove":
-        return max(problem.records, 1)
+        return count, problem.records
     check_count(problem.records, most)
-    return most
+    return count, most
 
 
 def default_reach(problem: LinearProblem, clip: float, radius: float | None) -> float:
