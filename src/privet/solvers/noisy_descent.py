@@ -144,7 +144,6 @@ def _prescribed(
     max_steps: int,
 ) -> Prescription:
     """The theorem's parameters, with at least one noisy gradient."""
-
     width = problem.domain.diameter if method == "last" else None  # other theorems need the distance alone
     reach = distance if width is None else min(max(distance, width / 2), width)
 
