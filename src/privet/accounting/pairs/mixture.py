@@ -192,8 +192,8 @@ class MixturePair:
             up, down = np.log1p(v_up), np.log1p(v_down)
             if q > 0.5:
                 up, down = self._logs_near_zero(x, up, down)
-            parts = (log_weight, up, down, v_up, v_down)
-            return _Grid(*(part.astype(complex) for part in parts), step, eta, x)
+            weight, up, down, v_up, v_down = (part.astype(complex) for part in (log_weight, up, down, v_up, v_down))
+            return _Grid(weight, up, down, v_up, v_down, step, eta, x)
         xi = x + 1j * eta
         v_up = q * expm1(s * xi - s * s / 2)
         v_down = q * expm1(-s * xi - s * s / 2) if self.kind == "replace" else np.zeros_like(v_up)
