@@ -85,7 +85,7 @@ class _High:
     @classmethod
     def of(cls, pair: MixturePair, count: int, end: float) -> _High:
         s = pair.shift
-        step = 2 * math.pi * (_HALF_STRIP / s) / (_REACH + math.log(count))
+        step = 2 * math.pi * (_HALF_STRIP / s) / (_REACH + 12.0 + math.log(count))
         right = math.sqrt(2 * _REACH) + s * (1 + end)
         left = -math.sqrt(2 * _REACH) - (s * (1 + end) if pair.kind == "replace" else 0.0)
         x = left + step * np.arange(int((right - left) / step) + 2)
