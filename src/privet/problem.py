@@ -79,8 +79,10 @@ class Problem(Protocol):
         """Sum of (ℓ(θ + u) − ℓ(θ − u))/2 for the direction u, each cut to ±clip. Private."""
         ...
 
-    def loss_sum(self, theta: Vector, *, clip: float, most_records: int = MOST_RECORDS) -> LatticeSum:
-        """Sum of the losses, each cut to ±clip. Private."""
+    def loss_sum(
+        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
+    ) -> LatticeSum:
+        """Sum of the losses less `centre` (a public number), each cut to ±clip. Private."""
         ...
 
 
@@ -173,8 +175,13 @@ class LinearProblem:
             most_records=most_records,
         )
 
-    def loss_sum(self, theta: Vector, *, clip: float, most_records: int = MOST_RECORDS) -> LatticeSum:
-        return scalar_sum(self.loss.value, self.table, self.labels, theta, clip=clip, most_records=most_records)
+    def loss_sum(
+        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
+    ) -> LatticeSum:
+        value = self.loss.value
+        return scalar_sum(
+            lambda z, y: value(z, y) - centre, self.table, self.labels, theta, clip=clip, most_records=most_records
+        )
 
     def _paired(self, one: Vector, other: Vector) -> tuple[Vector, _Part, _Part]:
         """Two sets of coefficients side by side, and how to find either's predictions again."""
@@ -240,9 +247,11 @@ class RecordProblem:
 
         return self._sum(slopes, (), Clip(clip=clip), indices, most_records)
 
-    def loss_sum(self, theta: Vector, *, clip: float, most_records: int = MOST_RECORDS) -> LatticeSum:
+    def loss_sum(
+        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
+    ) -> LatticeSum:
         return self._sum(
-            lambda X, y: np.asarray(self.loss.values(theta, X, y)), (), Clip(clip=clip), None, most_records
+            lambda X, y: np.asarray(self.loss.values(theta, X, y)) - centre, (), Clip(clip=clip), None, most_records
         )
 
     def _sum(
