@@ -18,13 +18,14 @@ class Result:
     """Coefficients that may be published, and the statement that goes with them.
 
     `bound` is the proven bound on the expected excess risk over the domain, where a theorem gives one: for the loss
-    as it was bounded, which is the loss itself if nothing was clipped. `iterates` is there only if all were released.
+    as it was bounded, which is the loss itself if nothing was clipped. `iterates` is there only if all were released,
+    and `plan` only if the run was one of noisy sums.
     Everything here is public once the result is.
     """
 
     coef: NDArray[np.float64]
     guarantee: Guarantee
-    plan: Plan
+    plan: Plan | None = None
     bound: float | None = None
     iterates: NDArray[np.float64] | None = None
 
