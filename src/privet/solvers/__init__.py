@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from privet.solvers.clipped_descent import dp_gd
 from privet.solvers.descent import Path, Release
+from privet.solvers.exponential import exponential_mechanism
 from privet.solvers.fixed_hessian import fixed_hessian_descent
 from privet.solvers.noisy_descent import noisy_gradient_descent
 from privet.solvers.objective_perturbation import objective_perturbation
@@ -27,6 +28,7 @@ __all__ = [
     "dp_gd",
     "dp_sgd",
     "dp_svrg",
+    "exponential_mechanism",
     "fixed_hessian_descent",
     "follow",
     "noisy_gradient_descent",
