@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from privet.solvers.choosing import Choice, best_iterate, choose_best
 from privet.solvers.clipped_descent import dp_gd
 from privet.solvers.descent import Path, Release
 from privet.solvers.exponential import exponential_mechanism
@@ -20,11 +21,14 @@ __all__ = [
     "Adafactor",
     "Adam",
     "AdamW",
+    "Choice",
     "GradientStep",
     "Path",
     "Release",
     "Result",
     "UpdateRule",
+    "best_iterate",
+    "choose_best",
     "dp_gd",
     "dp_sgd",
     "dp_svrg",
