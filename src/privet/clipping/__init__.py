@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from privet.clipping.curvature import curvature_sum
 from privet.clipping.glm import glm_sum, gram_sum, scalar_sum
 from privet.clipping.lattice import LatticeSum, lattice_step
 from privet.clipping.records import record_sum
@@ -17,6 +18,7 @@ __all__ = [
     "LatticeSum",
     "Table",
     "bounded_table",
+    "curvature_sum",
     "glm_sum",
     "gram_sum",
     "lattice_step",

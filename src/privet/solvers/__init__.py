@@ -7,6 +7,7 @@ from privet.solvers.clipped_descent import dp_gd
 from privet.solvers.descent import Path, Release
 from privet.solvers.exponential import exponential_mechanism
 from privet.solvers.fixed_hessian import fixed_hessian_descent
+from privet.solvers.newton import newton_descent
 from privet.solvers.noisy_descent import noisy_gradient_descent
 from privet.solvers.objective_perturbation import objective_perturbation
 from privet.solvers.output_perturbation import output_perturbation
@@ -35,6 +36,7 @@ __all__ = [
     "exponential_mechanism",
     "fixed_hessian_descent",
     "follow",
+    "newton_descent",
     "noisy_gradient_descent",
     "objective_perturbation",
     "output_perturbation",
