@@ -80,6 +80,10 @@ ACCOUNTING = [
 # Public names that carry no example of their own, and why.
 WITHOUT_EXAMPLE = {
     "Bounding": "a protocol; Clip and its neighbours are the examples",
+    "LearntCategories": "made by private_categories, which has an example",
+    "LearntRanges": "made by private_ranges, which has an example",
+    "LearntSchema": "made by learn_schema, which has an example",
+    "Moments": "made by private_moments, which has an example",
     "LatticeSum": "made by record_sum and glm_sum, which have examples",
     "Path": "made by projected_gradient_descent, which has an example",
     "Result": "made by the solvers, which have examples",

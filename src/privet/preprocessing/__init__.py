@@ -1,0 +1,50 @@
+"""Bounds, scales and categories: declared in public by a schema, or learnt privately and charged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from privet.preprocessing.categories import LearntCategories, private_categories
+from privet.preprocessing.groups import group_indices
+from privet.preprocessing.learning import LearntSchema, SchemaPlan, learn_schema
+from privet.preprocessing.moments import Moments, private_moments
+from privet.preprocessing.ranges import LearntRanges, private_ranges
+from privet.preprocessing.schema import Category, Number, Schema, Target
+from privet.preprocessing.schema_files import dump_schema, parse_schema, read_schema, schema_skeleton, write_schema
+from privet.preprocessing.targets import decode_target, encode_target
+
+if TYPE_CHECKING:
+    from privet.preprocessing.encoder import TableEncoder
+
+__all__ = [
+    "Category",
+    "LearntCategories",
+    "LearntRanges",
+    "LearntSchema",
+    "Moments",
+    "Number",
+    "Schema",
+    "SchemaPlan",
+    "TableEncoder",
+    "Target",
+    "decode_target",
+    "dump_schema",
+    "encode_target",
+    "group_indices",
+    "learn_schema",
+    "parse_schema",
+    "private_categories",
+    "private_moments",
+    "private_ranges",
+    "read_schema",
+    "schema_skeleton",
+    "write_schema",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TableEncoder":  # scikit-learn takes a second to import, and only the encoder needs it
+        from privet.preprocessing.encoder import TableEncoder
+
+        return TableEncoder
+    raise AttributeError(f"module 'privet.preprocessing' has no attribute {name!r}")

@@ -1,0 +1,181 @@
+"""Ranges of columns of any scale, learnt privately: octaves first, then 32 equal bins inside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.accounting import Event
+from privet.errors import InvalidParameter
+from privet.preprocessing.cells import Numbers
+from privet.preprocessing.counts import Release, histogram_reach, noisy_sums, released_with
+from privet.preprocessing.tables import read
+from privet.privacy import Neighbours
+from privet.randomness import Random, system_random
+
+__all__ = ["LearntRanges", "chosen_columns", "private_ranges", "range_releases"]
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+OCTAVES = 40
+"""Sizes from 2^-40 to 2^40 (1e-12 to 1e12) have octaves of their own; what is smaller is 0, larger is clipped."""
+_COARSE = 4 * OCTAVES + 1
+_FINE = 32
+_CERTAIN = 4.5  # an octave is believed at so many standard deviations: noise makes one of 161 look so once in 1,800
+_BELIEVED = 2.0  # a tail of the fine bins, likewise, beyond `tail`
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearntRanges:
+    """Ranges that may be shown, the event that pays for them, and the relation it holds for.
+
+    `void` is True if the noise came from a fixed seed: then nothing is promised.
+    """
+
+    ranges: dict[str, tuple[float, float]]
+    event: Event
+    neighbours: Neighbours
+    void: bool
+
+
+def private_ranges(
+    table: Any,
+    *,
+    columns: Sequence[str],
+    noise_multiplier: float,
+    neighbours: Neighbours = "replace_one",
+    log: Collection[str] = (),
+    tail: float = 0.005,
+    random: Random | None = None,
+) -> LearntRanges:
+    """A range for each column of numbers that leaves out about `tail` of the records at either end, if noise allows.
+
+    First one noisy histogram a column over the octaves ±[2^k, 2^(k+1)), which finds any scale from 1e-12 to 1e12; then
+    one over 32 equal bins of what was found (equal after log1p for columns in `log`), from whose noisy counts the ends
+    are read: bins are dropped from either side as long as their sum is not clearly above `tail` of all. Each
+    histogram has half of the signal.
+
+    Promise: all of it together is one Gaussian release of `noise_multiplier`. The event is for `neighbours` alone.
+    Theorem: docs/proofs/preprocessing.md, section 2. Bad, missing and infinite values are in no bin.
+    Edges: if no octave stands out of the noise, the one with the largest noisy count is taken.
+
+    Parameters
+    ----------
+    table : any table with these columns; private
+    columns : names of columns of numbers
+    noise_multiplier : noise stddev ÷ clip of the whole release
+    log : those of the columns that will be scaled after log1p; their range starts at 0 or above
+    tail : share of records that may be clipped at either end, in [0, 0.5)
+    random : the system's, unless for a test
+
+    Examples
+    --------
+    >>> table = {"height": [1.5 + i / 10_000 for i in range(5_000)]}
+    >>> learnt = private_ranges(table, columns=["height"], noise_multiplier=20.0)
+    >>> low, high = learnt.ranges["height"]
+    >>> 1.0 <= low < 1.7 and 1.8 < high <= 2.1, learnt.event
+    (True, Gaussian(noise_multiplier=28.28...) + Gaussian(noise_multiplier=28.28...))
+    """
+    names = chosen_columns(columns)
+    logs = frozenset(log)
+    if not logs <= set(names) or not 0 <= tail < 0.5:
+        raise InvalidParameter(
+            f"Expected `log` to name some of the columns and tail in [0, 0.5), got log={sorted(logs)} and tail={tail!r}"
+            ": no range follows. Use tail=0.005."
+        )
+    random = random if random is not None else system_random()
+    coarse, fine = range_releases(len(names), noise_multiplier=noise_multiplier, neighbours=neighbours)
+    columns_read = read(table, {name: Numbers() for name in names})
+    values = [columns_read[name] for name in names]
+    octaves = np.stack([np.bincount(_octave(x), minlength=_COARSE)[:_COARSE] for x in values])
+    found = [
+        _span(counts, coarse.noise_stddev, floor=0.0 if name in logs else -math.inf)
+        for name, counts in zip(names, noisy_sums(octaves, unit=1.0, release=coarse, random=random), strict=True)
+    ]
+    edges = [_edges(*span, log=name in logs) for name, span in zip(names, found, strict=True)]
+    bins = np.stack([_histogram(x, e) for x, e in zip(values, edges, strict=True)])
+    noisy = noisy_sums(bins, unit=1.0, release=fine, random=random)
+    ranges = {
+        name: _trimmed(counts, e, fine.noise_stddev, tail) for name, counts, e in zip(names, noisy, edges, strict=True)
+    }
+    event = coarse.event + fine.event
+    return LearntRanges(ranges=ranges, event=event, neighbours=neighbours, void=random.void)
+
+
+def range_releases(columns: int, *, noise_multiplier: float, neighbours: Neighbours) -> tuple[Release, Release]:
+    """The two releases of `private_ranges`, each with half of the squared signal: one Gaussian(noise_multiplier)."""
+    half = math.nextafter(noise_multiplier * math.sqrt(2.0), math.inf)
+    reach = histogram_reach(columns, neighbours)
+    one = released_with(half, reach=reach, neighbours=neighbours)
+    return one, one
+
+
+def chosen_columns(columns: Sequence[str]) -> list[str]:
+    """The names as a list; refuses none, a bare text, and one named twice."""
+    names = [] if isinstance(columns, str) else list(columns)
+    if not names or len(set(names)) < len(names):
+        raise InvalidParameter(
+            f"Expected columns to be a list of distinct names, got {columns!r}: each column is one histogram, and the "
+            "noise is for that many. List each name once."
+        )
+    return names
+
+
+def _octave(values: Floats) -> Counts:
+    """0 … 4·OCTAVES: negative octaves from the largest down, zero in the middle, positive ones; _COARSE for NaN."""
+    _, exponents = np.frexp(values)
+    size = np.clip(exponents, 1 - OCTAVES, OCTAVES) + OCTAVES
+    size = np.where(np.abs(values) < 2.0**-OCTAVES, 0, size)
+    place = np.where(values < 0, -size, size) + 2 * OCTAVES
+    return np.where(np.isnan(values), _COARSE, place).astype(np.int64)
+
+
+def _ends(octave: int) -> tuple[float, float]:
+    size = abs(octave - 2 * OCTAVES)
+    if size == 0:
+        return 0.0, 0.0
+    near, far = 2.0 ** (size - OCTAVES - 1), 2.0 ** (size - OCTAVES)
+    return (near, far) if octave > 2 * OCTAVES else (-far, -near)
+
+
+def _span(counts: Floats, stddev: float, floor: float) -> tuple[float, float]:
+    """From the first to the last octave that stands out of the noise; post-processing."""
+    believed = np.flatnonzero(counts > _CERTAIN * stddev)
+    if not believed.size:
+        believed = np.array([np.argmax(counts)])
+    low, high = max(_ends(int(believed[0]))[0], floor), max(_ends(int(believed[-1]))[1], floor)
+    return (low, high) if low < high else (low, low + 2.0**-OCTAVES if abs(low) < 1 else low * 2)
+
+
+def _edges(low: float, high: float, *, log: bool) -> Floats:
+    edges = np.linspace(math.log1p(low), math.log1p(high), _FINE + 1) if log else np.linspace(low, high, _FINE + 1)
+    edges = np.expm1(edges) if log else edges
+    edges[0], edges[-1] = low, high
+    return edges
+
+
+def _histogram(values: Floats, edges: Floats) -> Counts:
+    """Each value in one of the bins, those outside in the outermost; NaN in none."""
+    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, _FINE - 1)
+    return np.bincount(place[~np.isnan(values)], minlength=_FINE)
+
+
+def _trimmed(counts: Floats, edges: Floats, stddev: float, tail: float) -> tuple[float, float]:
+    """Drop bins from either end while the records in them are not clearly more than `tail` of all; post-processing."""
+    allowed = tail * max(float(counts.sum()), 0.0)
+
+    def dropped(ordered: Floats) -> int:
+        sums = np.cumsum(ordered)
+        clear = sums > allowed + _BELIEVED * stddev * np.sqrt(np.arange(1, _FINE + 1))
+        return int(np.argmax(clear)) if clear.any() else 0
+
+    first, last = dropped(counts), _FINE - dropped(counts[::-1])
+    if first >= last:
+        first, last = 0, _FINE
+    return float(edges[first]), float(edges[last])

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from privet import Budget, Plan
+from privet.accounting import Approximate, Gaussian, epsilon
+from privet.accounting.pairs.dominating import leaves
+from privet.clipping import Clip
+from privet.errors import InvalidParameter
+from privet.noise import add_gaussian
+from privet.preprocessing import Category, Number, Schema, SchemaPlan, TableEncoder, Target, counts, learn_schema
+from privet.preprocessing.counts import histogram_reach
+from privet.privacy import Neighbours
+from privet.randomness import fixed_seed_voids_guarantee
+
+RELATIONS: tuple[Neighbours, ...] = get_args(Neighbours)
+SCHEMA = Schema(
+    columns={"age": Number(), "sex": Category(values=("f", "m")), "gain": Number(log=True), "job": Category()},
+    target=Target(column="y", kind="label"),
+    ignored=("id",),
+)
+
+
+def people(count: int = 20_000) -> dict[str, Any]:
+    rng = np.random.default_rng(11)
+    return {
+        "id": np.arange(count),
+        "age": rng.integers(18, 90, count),
+        "sex": rng.choice(["f", "m"], count),
+        "gain": np.where(rng.random(count) < 0.8, 0, rng.integers(100, 9000, count)),
+        "job": rng.choice(["baker", "smith", "tinker"], count, p=[0.5, 0.4, 0.1]),
+        "y": rng.choice(["no", "yes"], count),
+    }
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_the_budget_is_met_and_used_up(neighbours: Neighbours) -> None:
+    """The guarantee is within the budget and within 1e-6 of it, for the relation that was asked for."""
+    budget = Budget(epsilon=0.5, delta=1e-6)
+    learnt = learn_schema(people(), SCHEMA, budget=budget, neighbours=neighbours)
+    assert budget.epsilon * (1 - 1e-6) <= learnt.guarantee.epsilon <= budget.epsilon
+    assert learnt.guarantee.neighbours == neighbours
+    assert epsilon(learnt.event, delta=1e-6, neighbours=neighbours) <= budget.epsilon
+    assert "one row" in str(learnt.guarantee)
+    assert learnt.schema.unknown == ()
+    assert learnt.schema.columns["sex"] == SCHEMA.columns["sex"]
+    assert learnt.schema.columns["job"] == Category(values=("baker", "smith", "tinker"))
+    assert learnt.schema.target == Target(column="y", kind="label", values=("no", "yes"))
+    age, gain = learnt.schema.columns["age"], learnt.schema.columns["gain"]
+    assert isinstance(age, Number)
+    assert isinstance(gain, Number)
+    assert (age.low or 0) < 30 < 70 < (age.high or 0) <= 128
+    assert gain.log
+    assert (gain.low, 5000 < (gain.high or 0) <= 16384) == (0.0, True)
+    assert TableEncoder(learnt.schema).transform(people(5)).shape[0] == 5
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_the_plan_prices_what_runs(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every noise that is drawn is in the plan's event, with its own reach, and nothing else is.
+
+    Mutant: noise for one column instead of all of a kind would be √2 smaller here.
+    """
+    plan = SchemaPlan(schema=SCHEMA, neighbours=neighbours, threshold_delta=1e-7, noise_multiplier=6.0)
+    drawn: list[float] = []
+    usual = add_gaussian
+
+    def spy(units: Any, *, step: float, noise_stddev: float, random: Any) -> Any:
+        drawn.append(noise_stddev)
+        return usual(units, step=step, noise_stddev=noise_stddev, random=random)
+
+    monkeypatch.setattr(counts, "add_gaussian", spy)
+    learnt = plan.learn(people(500), delta=1e-6)
+    assert learnt.event == plan.event
+    unit = histogram_reach(2, neighbours) / (2 if neighbours == "replace_one" else 1)
+    parts = dict(leaves(plan.event))
+    priced = [event.noise_multiplier * unit for event, count in parts.items() if isinstance(event, Gaussian)]
+    ranges, names = priced
+    assert drawn == pytest.approx([ranges, ranges, names, names], rel=1e-14)  # two histograms; two columns of names
+    assert parts[Approximate(epsilon=0.0, delta=1e-7)] == 1
+    share = sum(count / e.noise_multiplier**2 for e, count in parts.items() if isinstance(e, Gaussian))
+    assert share == pytest.approx(1 / 6.0**2, rel=1e-12)
+
+
+def test_learning_and_fitting_are_one_guarantee() -> None:
+    """The event joins a training plan, and one calibration covers both."""
+    learning = SchemaPlan(schema=SCHEMA, neighbours="zero_out", threshold_delta=1e-7, noise_multiplier=30.0)
+    plan = Plan(bounding=Clip(clip=1.0), steps=10, records=1000, neighbours="zero_out", also=(learning.event,))
+    promise = plan.calibrated(Budget(epsilon=1.0, delta=1e-5)).guarantee(delta=1e-5)
+    assert 0.999 < promise.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("drop", [0, 17])
+def test_nothing_but_the_noisy_sums_depends_on_the_data(drop: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record and replay: with the noisy answers of D, the whole outcome on D without a row is the same."""
+    from privet.preprocessing import categories, ranges
+
+    table = people(3000)
+    table["job"][drop], table["age"][drop] = "Jane Doe", 10**9
+    answers: list[Any] = []
+    usual = counts.noisy_sums
+
+    def record(units: Any, **options: Any) -> Any:
+        answers.append(usual(units, **options))
+        return answers[-1]
+
+    budget = Budget(epsilon=1.0, delta=1e-5)
+    schema = replace(SCHEMA, columns={**SCHEMA.columns, "job": Category(values=())})
+    for room in (ranges, categories):
+        monkeypatch.setattr(room, "noisy_sums", record)
+    one = learn_schema(table, schema, budget=budget)
+    replay = iter(answers)
+    for room in (ranges, categories):
+        monkeypatch.setattr(room, "noisy_sums", lambda units, **options: next(replay))
+    rest = {name: np.delete(column, drop) for name, column in table.items()}
+    assert learn_schema(rest, schema, budget=budget) == one
+    assert "Jane" not in repr(one)
+
+
+def test_targets_are_learnt_too() -> None:
+    """A number's range and a count's bound, which starts at 0 and is whole."""
+    rng = np.random.default_rng(1)
+    table = {"a": rng.random(9000), "y": rng.poisson(4.0, 9000)}
+    for kind in ("number", "count"):
+        schema = Schema(columns={"a": Number(low=0, high=1)}, target=Target(column="y", kind=kind))
+        target = learn_schema(table, schema, budget=Budget(epsilon=1, delta=1e-6)).schema.target
+        assert target is not None
+        assert target.high is not None
+        assert 7 <= target.high <= 17
+        assert kind == "number" or (target.low == 0.0 and target.high == math.floor(target.high))
+
+
+def test_a_fixed_seed_voids_the_guarantee() -> None:
+    """Learning from predictable words says NOT PRIVATE."""
+    learnt = learn_schema(
+        people(100), SCHEMA, budget=Budget(epsilon=1, delta=1e-6), random=fixed_seed_voids_guarantee(1)
+    )
+    assert math.isinf(learnt.guarantee.epsilon)
+    assert str(learnt.guarantee).startswith("NOT PRIVATE")
+
+
+def test_public_mistakes_are_refused() -> None:
+    """Nothing to learn, no noise, no budget, an unknown relation, a column that is not there: no row is touched."""
+    complete = Schema(columns={"age": Number(low=0, high=1)})
+    budget = Budget(epsilon=1, delta=1e-6)
+    with pytest.raises(InvalidParameter, match="nothing to learn"):
+        learn_schema(people(9), complete, budget=budget)
+    with pytest.raises(InvalidParameter, match="calibrated"):
+        SchemaPlan(schema=SCHEMA, neighbours="zero_out", threshold_delta=1e-7).event  # noqa: B018
+    with pytest.raises(InvalidParameter, match="budget"):
+        learn_schema(people(9), SCHEMA, budget=Budget(epsilon=0, delta=1e-6))
+    with pytest.raises(InvalidParameter, match="neighbours"):
+        learn_schema(people(9), SCHEMA, budget=budget, neighbours="row")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="'age'"):
+        learn_schema({"job": ["Jane Doe"], "y": [1], "gain": [1]}, SCHEMA, budget=budget)
+
+
+def test_only_names_charge_a_threshold() -> None:
+    """With ranges alone to learn, the event is Gaussian, and none of delta is set aside."""
+    plan = SchemaPlan(
+        schema=Schema(columns={"a": Number()}), neighbours="zero_out", threshold_delta=1e-7, noise_multiplier=5.0
+    )
+    assert all(isinstance(event, Gaussian) for event, _ in leaves(plan.event))
+    assert (plan.numbers, plan.names) == (("a",), ())
