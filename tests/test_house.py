@@ -64,6 +64,7 @@ ACCOUNTING = [
     "window",
     "fourier",
     "contour",
+    "rare",
     "pricing",
     "closed",
     "engines",

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from privet.accounting.pairs.base import UNIT, Complexes, Pair, Reals
+from privet.accounting.pairs.cut import CutPair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.tail import Tail, fermi_tail
 
@@ -62,7 +63,7 @@ def _rough(steps: Steps, t: Reals) -> Reals:
     for pair, count in steps:
         try:
             z = t.astype(complex)
-            one = pair.rough_log_moment(z) if isinstance(pair, MixturePair) else pair.log_moment(z)[0]
+            one = pair.rough_log_moment(z) if isinstance(pair, MixturePair | CutPair) else pair.log_moment(z)[0]
         except OverflowError:
             if len(t) == 1:
                 return np.array([math.inf])
@@ -169,6 +170,7 @@ class Line:
     orders: Reals  # real orders above the tilt, and log M with its error there: they bound the aliases
     log_orders: Reals
     one_sided: bool = False  # whether `log_orders` are without their error, so that nothing is known from below
+    unseen: float = 0.0  # probability of what the steps leave out: counted in full in the upper bound, not in the lower
     _last: tuple[float, Complexes] = field(default=(math.nan, np.empty(0)), init=False, repr=False)  # latest terms
 
     @classmethod
@@ -181,6 +183,7 @@ class Line:
         *,
         exact: bool = False,
         one_sided: bool = False,
+        unseen: float = 0.0,
     ) -> Line | None:
         """Lay a line for delta(epsilon) ≈ e^log_delta; None if its truncation cannot be certified.
 
@@ -188,14 +191,17 @@ class Line:
         `one_sided` line is laid in less time, and says nothing from below.
         """
         try:
-            return _lay(steps, saddle, epsilon, log_delta, exact, one_sided)
+            line = _lay(steps, saddle, epsilon, log_delta, exact, one_sided)
         except OverflowError:  # an order too high to compute
             return None
+        if line is not None:
+            line.unseen = unseen
+        return line
 
     def upper(self, epsilon: float) -> float:
         """A certified upper bound on delta(epsilon)."""
         total, slack = self._sum(epsilon)
-        return min(1.0, (self.infinite + total + slack) * (1 + 1e-14))
+        return min(1.0, (self.infinite + self.unseen + total + slack) * (1 + 1e-14))
 
     def lower(self, epsilon: float) -> float:
         """A certified lower bound on delta(epsilon)."""
@@ -277,7 +283,7 @@ def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes, exact:
     value = np.zeros(nodes.shape, dtype=complex)
     error = np.zeros(nodes.shape)
     for pair, count in steps:
-        if isinstance(pair, MixturePair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
+        if isinstance(pair, MixturePair | CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
         else:
             one, relative = pair.log_moment(nodes)
@@ -325,24 +331,27 @@ def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: b
 
 
 @np.errstate(all="ignore")  # what overflows becomes an infinite or undefined bound, and neither certifies anything
-def contour_delta(steps: Steps, epsilon: float) -> tuple[float, float] | None:
-    """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified."""
+def contour_delta(steps: Steps, epsilon: float, *, unseen: float = 0.0) -> tuple[float, float] | None:
+    """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified.
+
+    `unseen` bounds the probability of outcomes that `steps` leave out.
+    """
     infinite = infinite_mass(steps)
     if epsilon >= sum(count * pair.highest for pair, count in steps):
-        return infinite * (1 - 1e-14), min(1.0, infinite * (1 + 1e-14))
+        return infinite * (1 - 1e-14), min(1.0, (infinite + unseen) * (1 + 1e-14))
     saddle = best_order(steps, "log_delta", epsilon)
     if saddle < _LEAST_TILT:
         return None
     log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
     if log_bound < -690:
-        return infinite * (1 - 1e-14), infinite * (1 + 1e-14) + math.exp(max(-740.0, log_bound))
-    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0)
+        return infinite * (1 - 1e-14), (infinite + unseen) * (1 + 1e-14) + math.exp(max(-740.0, log_bound))
+    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0, unseen=unseen)
     if line is None:
         return None
     lower, upper = line.lower(epsilon), line.upper(epsilon)
     finite = line.total(epsilon)
-    if upper - lower > 1e-8 * upper and 0 < finite < math.exp(log_bound - 6.0):  # laid for too large a delta
-        again = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True)
+    if upper - lower - unseen > 1e-8 * upper and 0 < finite < math.exp(log_bound - 6.0):  # laid for too large a delta
+        again = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, unseen=unseen)
         if again is not None:
             lower, upper = max(lower, again.lower(epsilon)), min(upper, again.upper(epsilon))
     return lower, upper
@@ -385,8 +394,11 @@ def contour_upper(steps: Steps, epsilon: float, *, enough: float = 0.0, near: fl
 
 
 @np.errstate(all="ignore")
-def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
-    """Certified (lower, upper) on epsilon(delta) in one direction; None where the line cannot be certified."""
+def contour_epsilon(steps: Steps, delta: float, *, unseen: float = 0.0) -> tuple[float, float] | None:
+    """Certified (lower, upper) on epsilon(delta) in one direction; None where the line cannot be certified.
+
+    `unseen` bounds the probability of outcomes that `steps` leave out; it is far below delta.
+    """
     infinite = infinite_mass(steps)
     if delta <= infinite * (1 + 1e-14):
         return (math.inf, math.inf) if delta < infinite * (1 - 1e-14) else (0.0, math.inf)
@@ -395,7 +407,7 @@ def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
     if saddle < _LEAST_TILT:
         return None
     start = _sharpened(steps, saddle, log_delta)
-    line = Line.laid(steps, saddle, start, log_delta)
+    line = Line.laid(steps, saddle, start, log_delta, unseen=unseen)
     upper = None if line is None else _solve(line, delta, start)
     if line is None or upper is None:
         return None
@@ -403,7 +415,7 @@ def contour_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
     for exact in (False, True):  # laid too far off, or with too few digits: once more, where the answer is
         if upper - lower <= 1e-7 * upper or (not exact and upper > 0.99 * start):
             continue
-        again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=exact)
+        again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=exact, unseen=unseen)
         better = None if again is None else _solve(again, delta, upper)
         if again is not None and better is not None:
             lower, upper = max(lower, _largest_below(again, delta, better)), min(upper, better)

@@ -166,7 +166,9 @@ class MixturePair:
         step = 2 * math.pi * half / ((abs(eta) + half) ** 2 / 2 + _CUT - 12)
         reach = math.sqrt(2 * _CUT)
         right = reach + s * (1 + (max(most, 0.0) if self.kind != "add" else max(-least, 0.0)))
-        left = -reach - (s * (1 + max(most, 0.0)) if self.kind != "remove" else 0.0)
+        # "add": φ·w^{-t} is log-concave, and its peak no further left than s·t·q/(1-q)
+        drift = {"remove": 0.0, "add": min(1.0, q / (1 - q)) * max(most, 0.0), "replace": 1 + max(most, 0.0)}[self.kind]
+        left = -reach - s * drift
         if self.kind == "replace" and q > 0.5:  # φ·w₊^{1+t}·w₋^{-t} moves on by s·t until w₋ is down at 1 - q
             right += min(s * max(most, 0.0), (math.log(q) - math.log1p(-q)) / s)
         count = int((right - left) / step) + 2
