@@ -64,6 +64,7 @@ ACCOUNTING = [
     "window",
     "fourier",
     "contour",
+    "levels",
     "rare",
     "pricing",
     "closed",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.tail import Tail, fermi_tail
 
 __all__ = [
+    "Bracketing",
     "Line",
     "Look",
     "Steps",
@@ -34,8 +35,11 @@ __all__ = [
     "contour_delta",
     "contour_epsilon",
     "contour_upper",
+    "hook",
     "infinite_mass",
+    "largest_below",
     "log_moment",
+    "solve",
 ]
 
 Steps = Sequence[tuple[Pair, int]]
@@ -79,7 +83,7 @@ def infinite_mass(steps: Steps) -> float:
     return -math.expm1(sum(count * math.log1p(-pair.infinite) for pair, count in steps))
 
 
-def _hook(t: Reals) -> Reals:
+def hook(t: Reals) -> Reals:
     """log of max over x of (1 - e^{-x})₊ e^{-tx}: the constant between a moment and a hockey stick."""
     out: Reals = -np.log1p(t) - t * np.log1p(1 / t)
     return out
@@ -90,7 +94,7 @@ def chernoff_log_delta(steps: Steps, epsilon: float, t: Reals) -> Reals:
     """log of the Rényi bound on delta(epsilon) at each order 1 + t, without the infinite mass."""
     value, error = log_moment(steps, t.astype(complex))
     rounding = 16 * UNIT * (1 + np.abs(value.real) + t * epsilon)
-    return _or_infinite(value.real + error - t * epsilon + _hook(t) + rounding)
+    return _or_infinite(value.real + error - t * epsilon + hook(t) + rounding)
 
 
 @np.errstate(all="ignore")
@@ -98,7 +102,7 @@ def chernoff_epsilon(steps: Steps, log_delta: float, t: Reals) -> Reals:
     """The Rényi bound on epsilon at each order 1 + t, for the finite part of delta."""
     value, error = log_moment(steps, t.astype(complex))
     rounding = 16 * UNIT * (1 + np.abs(value.real) - log_delta)
-    return _or_infinite((value.real + error + _hook(t) - log_delta + rounding) / t)
+    return _or_infinite((value.real + error + hook(t) - log_delta + rounding) / t)
 
 
 def _or_infinite(bounds: Reals) -> Reals:
@@ -114,7 +118,7 @@ def best_order(steps: Steps, objective: str, target: float, *, fine: bool = Fals
 
     def at(t: Reals) -> Reals:
         with np.errstate(all="ignore"):
-            value = _rough(steps, t) + _hook(t)
+            value = _rough(steps, t) + hook(t)
         return (value - target) / t if objective == "epsilon" else value - t * target
 
     centre, ratio = (_first_order(steps, objective, target), 4.0) if near is None else (near, 1.4)
@@ -171,6 +175,7 @@ class Line:
     log_orders: Reals
     one_sided: bool = False  # whether `log_orders` are without their error, so that nothing is known from below
     unseen: float = 0.0  # probability of what the steps leave out: counted in full in the upper bound, not in the lower
+    mass: float = 1.0  # a bound on the mass of the measure whose transform is M
     _last: tuple[float, Complexes] = field(default=(math.nan, np.empty(0)), init=False, repr=False)  # latest terms
 
     @classmethod
@@ -250,12 +255,12 @@ class Line:
     def _aliases(self, epsilon: float) -> float:
         """A bound on Σ_{k≠0} e^{ckP} delta(epsilon + kP)."""
         c, period = self.tilt, 2 * math.pi / self.spacing
-        left = 1 / math.expm1(min(700.0, c * period))
+        left = self.mass / math.expm1(min(700.0, c * period))
         top = sum(count * pair.highest for pair, count in self.steps)
         if epsilon + period >= top:
             return left
         t, log_m = self.orders[self.orders > c], self.log_orders[self.orders > c]
-        logs = log_m - t * epsilon + _hook(t) - np.log(np.expm1(np.minimum(700.0, (t - c) * period)))
+        logs = log_m - t * epsilon + hook(t) - np.log(np.expm1(np.minimum(700.0, (t - c) * period)))
         return left + float(np.exp(min(700.0, logs.min())))
 
 
@@ -270,7 +275,7 @@ def _tilt_and_period(
     tilts = saddle * np.linspace(0.4, 1.02, 13)
     left = (_DIGITS - log_delta) / tilts
     top = sum(count * pair.highest for pair, count in steps)
-    bounds = log_orders - orders * epsilon + _hook(orders)
+    bounds = log_orders - orders * epsilon + hook(orders)
     gap = orders - tilts[:, None]
     right = np.where(gap > 0, (bounds - log_delta + _DIGITS) / np.where(gap > 0, gap, 1.0), math.inf).min(axis=1)
     period = np.where(epsilon + left >= top, left, np.maximum(left, right))
@@ -408,17 +413,17 @@ def contour_epsilon(steps: Steps, delta: float, *, unseen: float = 0.0) -> tuple
         return None
     start = _sharpened(steps, saddle, log_delta)
     line = Line.laid(steps, saddle, start, log_delta, unseen=unseen)
-    upper = None if line is None else _solve(line, delta, start)
+    upper = None if line is None else solve(line, delta, start)
     if line is None or upper is None:
         return None
-    lower = _largest_below(line, delta, upper)
+    lower = largest_below(line, delta, upper)
     for exact in (False, True):  # laid too far off, or with too few digits: once more, where the answer is
         if upper - lower <= 1e-7 * upper or (not exact and upper > 0.99 * start):
             continue
         again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=exact, unseen=unseen)
-        better = None if again is None else _solve(again, delta, upper)
+        better = None if again is None else solve(again, delta, upper)
         if again is not None and better is not None:
-            lower, upper = max(lower, _largest_below(again, delta, better)), min(upper, better)
+            lower, upper = max(lower, largest_below(again, delta, better)), min(upper, better)
     top = sum(count * pair.highest for pair, count in steps)  # beyond it only the infinite mass is left
     return lower, min(upper, top * (1 + 4 * UNIT))
 
@@ -430,11 +435,19 @@ def _sharpened(steps: Steps, saddle: float, log_delta: float) -> float:
     variance = float(values[0] - 2 * values[1] + values[2]) / (0.05 * saddle) ** 2
     variance = max(variance, 1e-12 / saddle**2) if math.isfinite(variance) else 1e-12 / saddle**2
     log_factor = 0.5 * math.log(2 * math.pi * variance) + math.log(saddle * (1 + saddle))
-    log_factor = max(log_factor, -float(_hook(t[1:2])[0]))
+    log_factor = max(log_factor, -float(hook(t[1:2])[0]))
     return max(0.97 * (float(values[1]) - log_factor - log_delta) / saddle, 0.0)
 
 
-def _solve(line: Line, delta: float, start: float) -> float | None:
+class Bracketing(Protocol):
+    """Certified bounds on delta(epsilon), and its slope."""
+
+    def upper(self, epsilon: float) -> float: ...
+    def lower(self, epsilon: float) -> float: ...
+    def slope(self, epsilon: float) -> float: ...
+
+
+def solve(line: Bracketing, delta: float, start: float) -> float | None:
     """The least epsilon ≥ 0, to rounding, at which the line's upper bound is seen to be at most delta."""
     unsafe, safe, epsilon = -1.0, math.inf, start
     for _ in range(200):  # Newton on log delta, which is nearly straight, kept inside the bracket
@@ -457,7 +470,7 @@ def _solve(line: Line, delta: float, start: float) -> float | None:
     return safe if math.isfinite(safe) else None
 
 
-def _largest_below(line: Line, delta: float, upper: float) -> float:
+def largest_below(line: Bracketing, delta: float, upper: float) -> float:
     """An epsilon below `upper` at which delta is certainly not yet reached; 0 if there is none."""
     value = line.upper(upper)
     rate = max(-line.slope(upper), 1e-300)

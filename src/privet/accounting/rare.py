@@ -13,17 +13,22 @@ P(A) ≤ Σ count·P(xi > cut) is a negligible part of δ. docs/proofs/rare.md h
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from privet.accounting.contour import Steps, contour_delta, contour_epsilon
+from privet.accounting.levels import Levels, one_step_delta
 from privet.accounting.pairs.cut import CutPair
 from privet.accounting.pairs.mixture import MixturePair
 
 __all__ = ["rare_delta", "rare_epsilon", "without_rare"]
 
-_SHARES = (1e-8, 1e-6)
+_SHARE = 1e-8  # of δ that the neglected outcomes may make up
+
+Bracket = tuple[float, float]
 
 
 def without_rare(steps: Steps, probability: float) -> tuple[list[tuple[MixturePair | CutPair, int]], float] | None:
@@ -57,38 +62,83 @@ def _cut(pair: MixturePair, log_probability: float) -> float:
 
 
 def rare_delta(steps: Steps, epsilon: float, guess: float = 1.0) -> tuple[float, float] | None:
-    """Certified (lower, upper) on delta(epsilon) in one direction, without absurd outcomes; `guess` is not too small."""
-    best = None
+    """Certified (lower, upper) on delta(epsilon) in one direction; `guess` is not much too small."""
+    best: Bracket | None = None
     for _ in range(4):
-        found = without_rare(steps, _SHARES[0] * max(guess, 1e-250))
+        found = without_rare(steps, _SHARE * max(guess, 1e-250))
         if found is None:
             return None
-        try:
-            bounds = contour_delta(found[0], epsilon, unseen=found[1])
-        except OverflowError:
-            return best
-        if bounds is None:
-            return best
-        best = bounds if best is None else (max(best[0], bounds[0]), min(best[1], bounds[1]))
-        if found[1] <= 1e-7 * best[1] or best[1] > 0.1 * guess:
+        best = _common(best, _quietly(lambda: contour_delta(found[0], epsilon, unseen=found[1])))
+        if best is None or found[1] <= 1e-7 * best[1] or best[1] > 0.1 * guess:
+            break
+        guess = best[1]
+    pair, count = steps[0]
+    if _narrow(best) or len(steps) > 1 or not isinstance(pair, MixturePair) or epsilon <= 0:
+        return best
+    guess = count * one_step_delta(pair, epsilon) if best is None else best[1]
+    for _ in range(3):
+        levels = Levels.laid(pair, count, epsilon, guess) if 1e-290 < guess < 1 else None
+        if levels is None:
+            break
+        best = _common(best, (levels.lower(epsilon), levels.upper(epsilon)))
+        if _narrow(best) or best is None or 0.5 * guess < best[1] < 2 * guess:
             break
         guess = best[1]
     return best
 
 
 def rare_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
-    """Certified (lower, upper) on epsilon(delta) in one direction, without absurd outcomes."""
-    best = None
-    for share in _SHARES:
-        found = without_rare(steps, share * delta)
-        if found is None:
-            return None
-        try:
-            bounds = contour_epsilon(found[0], delta, unseen=found[1])
-        except OverflowError:
-            continue
-        if bounds is not None:
-            best = bounds if best is None else (max(best[0], bounds[0]), min(best[1], bounds[1]))
-            if best[1] - best[0] <= 1e-6 * best[1]:
-                break
+    """Certified (lower, upper) on epsilon(delta) in one direction."""
+    found = without_rare(steps, _SHARE * delta)
+    if found is None:
+        return None
+    best = _quietly(lambda: contour_epsilon(found[0], delta, unseen=found[1]))
+    pair, count = steps[0]
+    if _narrow(best) or len(steps) > 1 or not isinstance(pair, MixturePair):
+        return best
+    guess = best[1] if best is not None and best[1] < 2 * best[0] else _one_step_epsilon(pair, count, delta)
+    for _ in range(3):
+        levels = Levels.laid(pair, count, guess, delta) if guess > 0 else None
+        if levels is None:
+            break
+        better = _quietly(partial(levels.epsilon, delta, guess))
+        if better is None:
+            break
+        best = _common(best, better)
+        if _narrow(best) or abs(better[1] - guess) < 1e-3 * guess:
+            break
+        guess = better[1]
     return best
+
+
+def _one_step_epsilon(pair: MixturePair, count: int, delta: float) -> float:
+    """epsilon as if all but one step cost nothing: a guess, for where to lay levels; 0 if there is none."""
+    low, high = -40.0, 8.0  # natural logs
+    if count * one_step_delta(pair, math.exp(low)) < delta:
+        return 0.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        above = count * one_step_delta(pair, math.exp(middle)) > delta
+        low, high = (middle, high) if above else (low, middle)
+    return math.exp(low)
+
+
+def _narrow(bounds: Bracket | None) -> bool:
+    return bounds is not None and bounds[1] - bounds[0] <= 1e-6 * bounds[1]
+
+
+def _common(one: Bracket | None, other: Bracket | None) -> Bracket | None:
+    """What two brackets have in common; the first if one of them must be wrong."""
+    if one is None or other is None:
+        return one or other
+    lower, upper = max(one[0], other[0]), min(one[1], other[1])
+    return (lower, upper) if lower <= upper else one
+
+
+def _quietly(price: Callable[[], Bracket | None]) -> Bracket | None:
+    """None where something overflows: that is no bound."""
+    try:
+        with np.errstate(all="ignore"):
+            return price()
+    except OverflowError:
+        return None

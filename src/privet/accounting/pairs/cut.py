@@ -19,32 +19,14 @@ import numpy as np
 from scipy.special import ndtr
 
 from privet.accounting.pairs.base import UNIT, Complexes, Reals
+from privet.accounting.pairs.curve import Curve, Nodes
 from privet.accounting.pairs.mixture import MixturePair, expm1, log1p
 
 __all__ = ["CutPair"]
 
-_CUT = 60.0  # log of the size below which ends of the quadrature are dropped
-_RIGHT = 50.0  # the same at the cut
+_DEPTH = 50.0  # log of one over the size below which nodes near the cut are dropped
 _STRIP = 48.0  # log of one over the trapezoid error aimed at
 _BLOCK = 200_000
-_MOST_NODES = 20_000
-_MOST_POWER = 600.0
-
-
-@dataclass(slots=True)
-class _Nodes:
-    """Nodes on the curve Im v = height, with everything that does not depend on t."""
-
-    tau: Reals  # Re v
-    xi: Complexes
-    log_weight: Complexes  # log of h·φ(xi)·xi'
-    up: Complexes  # log w₊
-    down: Complexes  # log w₋
-    v_up: Complexes  # w₊ - 1
-    v_down: Complexes  # w₋ - 1
-    step: float
-    kappa: float
-    width: float  # of the strip of analyticity that the rule uses, above and below the line together
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +37,7 @@ class CutPair:
     cut: float
     infinite: float = 0.0
     atoms: tuple[float, ...] = ()
-    _grids: dict[tuple[bool, float], _Nodes] = field(default_factory=dict, repr=False, compare=False)
+    _grids: dict[tuple[bool, float], Nodes] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def lowest(self) -> float:
@@ -63,16 +45,16 @@ class CutPair:
 
     @property
     def highest(self) -> float:
-        """The loss at the cut, rounded up."""
-        s, q, x = self.pair.shift, self.pair.rate, self.cut
-        up = math.log1p(q * math.expm1(s * x - s * s / 2))
-        down = math.log1p(q * math.expm1(-s * x - s * s / 2)) if self._changes else 0.0
-        return up - down + 1e-13 * (abs(up) + abs(down) + q * s * x)
+        return self._curve.highest
 
     @property
     def beyond(self) -> float:
         """P(xi > cut), rounded up."""
         return float(self._cut_masses()[0] * (1 + 1e-13))
+
+    @property
+    def _curve(self) -> Curve:
+        return Curve(self.pair, self.cut)
 
     @property
     def _changes(self) -> bool:
@@ -102,7 +84,7 @@ class CutPair:
         top = min(4.0, angle / self.pair.shift)
         return top / 2, top
 
-    def _nodes(self, real: bool, most: float) -> _Nodes:
+    def _nodes(self, real: bool, most: float) -> Nodes:
         """Nodes fine and wide enough for every order t with 0 ≤ Re t ≤ most."""
         if real:  # rounded, so that searches over orders share their nodes
             most = 4.0 ** math.ceil(math.log2(max(most, 1e-9)) / 2)
@@ -114,26 +96,8 @@ class CutPair:
             height, top = self._strip(real)
             half = top if real else height
             step = 2 * math.pi * half / (top * top / 2 + _STRIP)
-            nodes = self._grids[key] = self._laid(height, 2 * top / math.pi, step, most, 2 * half)
+            nodes = self._grids[key] = self._curve.laid(height, 2 * top / math.pi, step, most, _DEPTH)
         return nodes
-
-    def _laid(self, height: float, kappa: float, step: float, most: float, width: float, count: int = 0) -> _Nodes:
-        s, q, cut = self.pair.shift, self.pair.rate, self.cut
-        if most * self.highest > _MOST_POWER:
-            raise OverflowError(f"moments of order {most:.3g} are too large to compute")
-        left = -math.sqrt(2 * _CUT) - (s if self._changes else 0.0) - cut
-        right = kappa * max(3.0, _RIGHT - cut * cut / 2 + (1 + most) * self.highest)
-        count = count or int((right - left) / step) + 2
-        if count > _MOST_NODES:
-            raise OverflowError(f"an order of {most:.3g} needs {count} quadrature nodes")
-        tau = left + step * np.arange(count)
-        v = tau + 1j * height
-        bend = log1p(np.exp(np.where(tau < 0, v, -v) / kappa))
-        xi = cut + np.where(tau < 0, v, 0.0) - kappa * bend
-        v_up = q * expm1(s * xi - s * s / 2)
-        v_down = q * expm1(-s * xi - s * s / 2) if self._changes else np.zeros_like(v_up)
-        log_weight = -xi * xi / 2 - np.where(tau < 0, 0.0, v / kappa) - bend + math.log(step / math.sqrt(2 * math.pi))
-        return _Nodes(tau, xi, log_weight, log1p(v_up), log1p(v_down), v_up, v_down, step, kappa, width)
 
     # --- moments -----------------------------------------------------------------------------------------------
 
@@ -159,7 +123,7 @@ class CutPair:
         parts = [self._block(nodes, a[i : i + rows], b[i : i + rows]) for i in range(0, len(t), rows)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _block(self, nodes: _Nodes, a: Complexes, b: Complexes) -> Complexes:
+    def _block(self, nodes: Nodes, a: Complexes, b: Complexes) -> Complexes:
         if not a.imag.any():
             linear = self._power(a.real, b.real, nodes.v_up.real, nodes.v_down.real)
             power = self._power(a.real, b.real, nodes.up.real, nodes.down.real)
@@ -200,20 +164,7 @@ class CutPair:
 
     # --- what can go wrong -------------------------------------------------------------------------------------
 
-    def _on_curve(self, nodes: _Nodes, tau: Reals, height: float) -> tuple[Reals, Reals, Reals]:
-        """Re xi, Im xi and log |xi'| at v = tau + i·height, |height| ≤ κπ/2: monotone in tau and in height."""
-        angle = height / nodes.kappa
-        ratio = np.exp(-np.abs(tau) / nodes.kappa)
-        bend = np.log1p(2 * ratio * math.cos(angle) + ratio * ratio) / 2
-        turn = np.where(
-            tau < 0,
-            np.arctan2(math.sin(angle), ratio + math.cos(angle)),
-            np.arctan2(ratio * math.sin(angle), 1 + ratio * math.cos(angle)),
-        )
-        real = self.cut + np.minimum(tau, 0.0) - nodes.kappa * bend
-        return real, nodes.kappa * turn, -bend - np.maximum(tau, 0.0) / nodes.kappa
-
-    def _sizes(self, nodes: _Nodes, low: float, high: float, orders: Reals) -> tuple[Reals, float, float]:
+    def _sizes(self, nodes: Nodes, low: float, high: float, orders: Reals) -> tuple[Reals, float, float]:
         """Bounds on ∫ |φ xi' g(xi)| along Im v = y, any low ≤ y ≤ high, for g = w₊^a w₋^b at each order, 1 and w - 1.
 
         Upper Riemann sums: each factor is monotone in tau, and is taken at the worse end of each cell.
@@ -221,8 +172,8 @@ class CutPair:
         s, q = self.pair.shift, self.pair.rate
         refined = 3
         tau = nodes.tau[0] + nodes.step / refined * np.arange(refined * (len(nodes.tau) - 1) + 1)
-        inner, _, _ = self._on_curve(nodes, tau, low)
-        outer, height, slope = self._on_curve(nodes, tau, high)
+        inner, _, _ = self._curve.at(nodes.kappa, tau, low)
+        outer, height, slope = self._curve.at(nodes.kappa, tau, high)
         left, right = inner[:-1], outer[1:]
         near = np.where((left < 0) & (right > 0), 0.0, np.minimum(np.abs(left), np.abs(right)))
         log_size = (height[:-1] ** 2 - near**2) / 2 + slope[:-1] + math.log(nodes.step / refined)
@@ -252,11 +203,11 @@ class CutPair:
             moved += q * float(flat @ (1 + np.exp(np.minimum(-s * left_end, 700.0))))
         return powers, float(flat.sum()), moved
 
-    def _bounds(self, nodes: _Nodes, orders: Reals) -> tuple[Reals, Reals]:
+    def _bounds(self, nodes: Nodes, orders: Reals) -> tuple[Reals, Reals]:
         """Bounds on the absolute error of M at each Re t in `orders`: a fixed part, and one per |a| + |b|."""
         s, q = self.pair.shift, self.pair.rate
-        height, top = self._strip(nodes.width != self._strip(False)[1])
-        rule = 1 / math.expm1(math.pi * nodes.width / nodes.step)
+        height, top = self._strip(not nodes.xi.imag.any())
+        rule = 1 / math.expm1(2 * math.pi * (height or top) / nodes.step)
         fixed, slope = np.zeros_like(orders), 0.0
         for edge in (0.0, top) if height else (top, top):
             powers, flat, moved = self._sizes(nodes, edge, edge, orders)
@@ -276,13 +227,13 @@ class CutPair:
         cut_off = 1e-13 * sum(self._cut_masses())
         return fixed + ends_fixed + cut_off, slope + ends_slope + rounding + cut_off
 
-    def _ends(self, nodes: _Nodes, height: float, orders: Reals) -> tuple[Reals, float]:
+    def _ends(self, nodes: Nodes, height: float, orders: Reals) -> tuple[Reals, float]:
         """What the trapezoid sum leaves out left and right of its nodes: fixed, and per |a| + |b|."""
         s, q = self.pair.shift, self.pair.rate
         start, last = self.cut + float(nodes.tau[0]), float(nodes.tau[-1])
         growth = math.exp(height * height / 2)
         a, b = (w.real for w in self._exponents(orders.astype(complex)))
-        real, turned, _ = self._on_curve(nodes, nodes.tau[[0, -1]], height)
+        real, turned, _ = self._curve.at(nodes.kappa, nodes.tau[[0, -1]], height)
         fixed, slope = np.zeros_like(orders), 0.0
         weights = (
             growth * float(ndtr(start)),
@@ -305,13 +256,13 @@ class CutPair:
         heights = 0.5 * top * 2.0 ** -np.arange(0.0, 11.0)
         width = top - heights[0]
         step = 2 * math.pi * width / (top * top / 2 + 38.0)
-        base = self._laid(0.0, top / angle, step, tilt, 2 * width)
+        base = self._curve.laid(0.0, top / angle, step, tilt, _DEPTH)
         tilted = np.array([tilt])
         a, b = (w.real[0] for w in self._exponents(tilted.astype(complex)))
         log_f = base.log_weight.real + a * base.up.real + b * base.down.real
         bend, turn = np.empty((len(heights), len(log_f))), np.empty((len(heights), len(log_f)))
         for i, height in enumerate(heights):
-            nodes = self._laid(height, base.kappa, step, tilt, 2 * width, len(log_f))
+            nodes = self._curve.laid(height, base.kappa, step, tilt, _DEPTH, len(log_f))
             bend[i] = nodes.log_weight.real + a * nodes.up.real + b * nodes.down.real - log_f
             turn[i] = nodes.up.imag - nodes.down.imag
         weight = np.exp(log_f)
@@ -320,7 +271,7 @@ class CutPair:
         left = -np.expm1(falls) @ (weight / total)
         powers, _, _ = self._sizes(base, 0.0, top, tilted)
         ends, _ = self._ends(base, heights[0], tilted)
-        wrong = (2 * float(powers[0]) / math.expm1(math.pi * base.width / step) + 2 * float(ends[0])) / total
+        wrong = (2 * float(powers[0]) / math.expm1(2 * math.pi * width / step) + 2 * float(ends[0])) / total
         left = np.clip(left - 2 * wrong - 1e-12, 0.0, 1.0 - 1e-9)
         best: Reals = (-np.log1p(-left)).max(axis=1) * (1 - 1e-9)
         return best
