@@ -399,16 +399,20 @@ def contour_upper(steps: Steps, epsilon: float, *, enough: float = 0.0, near: fl
 
 
 @np.errstate(all="ignore")
-def contour_epsilon(steps: Steps, delta: float, *, unseen: float = 0.0) -> tuple[float, float] | None:
+def contour_epsilon(
+    steps: Steps, delta: float, *, unseen: float = 0.0, patient: bool = True, saddle: float | None = None
+) -> tuple[float, float] | None:
     """Certified (lower, upper) on epsilon(delta) in one direction; None where the line cannot be certified.
 
-    `unseen` bounds the probability of outcomes that `steps` leave out; it is far below delta.
+    `unseen` bounds the probability of outcomes that `steps` leave out; it is far below delta. `patient` lays a wide
+    bracket's line again with more digits. `saddle` is `best_order`, if that is known already.
     """
     infinite = infinite_mass(steps)
     if delta <= infinite * (1 + 1e-14):
         return (math.inf, math.inf) if delta < infinite * (1 - 1e-14) else (0.0, math.inf)
     log_delta = math.log(delta - infinite)
-    saddle = best_order(steps, "epsilon", log_delta)
+    if saddle is None:
+        saddle = best_order(steps, "epsilon", log_delta)
     if saddle < _LEAST_TILT:
         return None
     start = _sharpened(steps, saddle, log_delta)
@@ -417,7 +421,7 @@ def contour_epsilon(steps: Steps, delta: float, *, unseen: float = 0.0) -> tuple
     if line is None or upper is None:
         return None
     lower = largest_below(line, delta, upper)
-    for exact in (False, True):  # laid too far off, or with too few digits: once more, where the answer is
+    for exact in (False, True) if patient else (False,):  # laid too far off, or with too few digits: once more, where the answer is
         if upper - lower <= 1e-7 * upper or (not exact and upper > 0.99 * start):
             continue
         again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=exact, unseen=unseen)

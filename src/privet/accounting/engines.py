@@ -21,13 +21,10 @@ from privet.accounting.fourier import fourier_delta, fourier_epsilon
 from privet.accounting.pairs.dominating import Direction, directions
 from privet.accounting.pairs.simple import ConcentratedBound
 from privet.accounting.pricing import Bounds, Uncertified, no_theorem
-from privet.accounting.rare import rare_delta, rare_epsilon
+from privet.accounting.rare import line_delta, line_epsilon
 from privet.privacy import Neighbours
 
-__all__ = ["WIDE", "contour", "fourier", "paired"]
-
-WIDE = 2e-6
-"""A bracket wider than this, relatively, is worth another attempt."""
+__all__ = ["contour", "fourier", "paired"]
 
 
 def paired(run: ev.Event, neighbours: Neighbours, name: str) -> tuple[Direction, ...]:
@@ -49,24 +46,14 @@ def fourier(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon:
 
 
 def _contour_epsilon(steps: Steps, delta: float) -> tuple[float, float]:
-    return _sharpest(contour_epsilon(steps, delta), lambda: rare_epsilon(steps, delta))
+    found = line_epsilon(steps, delta)
+    if found is None:
+        raise Uncertified
+    return found
 
 
 def _contour_delta(steps: Steps, epsilon: float) -> tuple[float, float]:
-    found = contour_delta(steps, epsilon)
-    return _sharpest(found, lambda: rare_delta(steps, epsilon, 1.0 if found is None else found[1]))
-
-
-def _sharpest(
-    found: tuple[float, float] | None, again: Callable[[], tuple[float, float] | None]
-) -> tuple[float, float]:
-    """The line's bracket, or what both have in common if it is wide and leaving out rare outcomes gives another."""
-    if found is None or found[1] - found[0] > WIDE * found[1]:
-        other = again()
-        if found is None or other is None:
-            found = found or other
-        elif other[0] <= found[1] and found[0] <= other[1]:
-            found = max(found[0], other[0]), min(found[1], other[1])
+    found = line_delta(steps, epsilon)
     if found is None:
         raise Uncertified
     return found

@@ -184,7 +184,7 @@ def _small(
     order = float(t[int(np.argmin(count * log_m - t * epsilon + hook(t)))])
     window = Window(pair, cut, high - 1.0, high, rough.blur, order, 50.0)
     m, _ = window.moments(np.array([complex(order)]))
-    fixed, slope, _, _ = window.errors(order)
+    fixed, slope = window.errors(np.array([order]))[0, :2]
     return order, count * math.log1p(float(m[0].real) + fixed + slope * (1 + 2 * order)) * (1 + 1e-13)
 
 
@@ -214,9 +214,8 @@ def _level(
     window = Window(pair, cut, low, high, rough.blur, tilt, min(60.0, max(depth - math.log(min(1.0, tilt)), 10.0)))
     orders = np.concatenate([[tilt], t[np.argsort(right[best])[:2]]])
     orders = orders[np.concatenate([[True], np.isfinite(np.sort(right[best])[:2])])]
-    logs_m, logs_b = _certified(window, orders)
     # how far the line must reach
-    log_rest = math.log(count) + (count - 1) * float(logs_m[0]) - tilt * epsilon
+    log_rest = math.log(count) + (count - 1) * float(log_m[best]) - tilt * epsilon
     counts = np.unique(np.ceil(np.geomspace(4, _MOST_NODES, 20)))
     fall = window.decay(spacing * counts)
     enough = np.flatnonzero(log_rest + fall - np.log(math.pi * spacing * counts) < log_delta - _DIGITS)
@@ -224,7 +223,9 @@ def _level(
         return None
     reach = int(counts[enough[0]])
     nodes = tilt + 1j * spacing * np.arange(reach + 1)
-    log_f, error = _difference(window, count, nodes, spacing)
+    errors = window.errors(orders)
+    logs_m, logs_b = _certified(window, orders, errors)
+    log_f, error = _difference(window, count, nodes, spacing, errors[0])
     above = orders[1:]
     return Line(
         [(CutPair(pair, cut), count)],
@@ -242,20 +243,21 @@ def _level(
     )
 
 
-def _certified(window: Window, orders: Reals) -> tuple[Reals, Reals]:
+def _certified(window: Window, orders: Reals, errors: Reals) -> tuple[Reals, Reals]:
     """Upper bounds on log M and log B at real orders."""
     m, b = window.moments(orders.astype(complex))
-    bounds = np.array([window.errors(float(order)) for order in orders])
     size = 1 + 2 * orders
-    log_m: Reals = np.log1p(m.real + bounds[:, 0] + bounds[:, 1] * size)
-    log_b: Reals = np.log(np.maximum(b.real, 0.0) + bounds[:, 2] + bounds[:, 3] * size)
+    log_m: Reals = np.log1p(m.real + errors[:, 0] + errors[:, 1] * size)
+    log_b: Reals = np.log(np.maximum(b.real, 0.0) + errors[:, 2] + errors[:, 3] * size)
     return log_m + 1e-15 * np.abs(log_m), log_b + 1e-14 * np.abs(log_b)
 
 
-def _difference(window: Window, count: int, nodes: Complexes, spacing: float) -> tuple[Complexes, Reals]:
+def _difference(
+    window: Window, count: int, nodes: Complexes, spacing: float, errors: Reals
+) -> tuple[Complexes, Reals]:
     """log of M^count - (M - B)^count on the line, and log(1 + a bound on its relative error)."""
     m, b = window.moments_on_line(spacing, len(nodes))
-    fixed_m, slope_m, fixed_b, slope_b = window.errors(float(nodes[0].real))
+    fixed_m, slope_m, fixed_b, slope_b = errors
     length = 1 + 2 * np.abs(nodes)
     wrong_m, wrong_b = fixed_m + slope_m * length, fixed_b + slope_b * length
     log_m = log1p(m)

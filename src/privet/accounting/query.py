@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncertified
-from privet.accounting.engines import WIDE
 from privet.accounting.pairs.dominating import directions, leaves
 from privet.accounting.pairs.simple import ConcentratedBound
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound
@@ -19,6 +18,7 @@ from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, ch
 
 __all__ = ["ask", "bounds", "delta", "epsilon", "guarantee", "profile"]
 
+_WIDE = 2e-6  # a bracket wider than this, relatively, is worth asking a second engine
 _LOOSE = 1e-3  # a bracket wider than this, relatively, is worth a warning
 
 
@@ -179,12 +179,12 @@ def _best(
         found = Bounds(0.0, math.inf if delta is not None else 1.0)
     if name == "contour" and not tight:
         return found, name
-    if name == "contour" and _width(found) > WIDE:
+    if name == "contour" and _width(found) > _WIDE:
         other = _tried("fourier", run, neighbours, delta, epsilon)
         if other is not None:
             name = "fourier" if other.upper < found.upper else name
             found = _both_hold(found, other)
-    if _width(found) > WIDE:  # few steps with few outcomes: a theorem may be sharper than a lattice
+    if _width(found) > _WIDE:  # few steps with few outcomes: a theorem may be sharper than a lattice
         for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
             loose = _tried(other_name, run, neighbours, delta, epsilon)
             if loose is not None and found.lower <= loose.upper < found.upper:

@@ -19,13 +19,14 @@ from functools import partial
 import numpy as np
 from scipy.special import log_ndtr
 
-from privet.accounting.contour import Steps, contour_delta, contour_epsilon
+from privet.accounting.contour import Steps, best_order, contour_delta, contour_epsilon
 from privet.accounting.levels import Levels, one_step_delta
 from privet.accounting.pairs.cut import CutPair
 from privet.accounting.pairs.mixture import MixturePair
 
-__all__ = ["rare_delta", "rare_epsilon", "without_rare"]
+__all__ = ["line_delta", "line_epsilon", "rare_delta", "rare_epsilon", "surely_free", "without_rare"]
 
+_NARROW = 1e-6  # a bracket of this relative width needs no second look
 _SHARE = 1e-8  # of δ that the neglected outcomes may make up
 
 Bracket = tuple[float, float]
@@ -87,21 +88,39 @@ def rare_delta(steps: Steps, epsilon: float, guess: float = 1.0) -> tuple[float,
     return best
 
 
+def line_delta(steps: Steps, epsilon: float) -> tuple[float, float] | None:
+    """Certified (lower, upper) on delta(epsilon) by line integrals, in one direction; None if there are none."""
+    best = contour_delta(steps, epsilon)
+    if not _narrow(best):
+        best = _common(best, rare_delta(steps, epsilon, 1.0 if best is None else best[1]))
+    return best
+
+
 def rare_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
     """Certified (lower, upper) on epsilon(delta) in one direction."""
-    found = without_rare(steps, _SHARE * delta)
-    if found is None:
-        return None
-    best = _quietly(lambda: contour_epsilon(found[0], delta, unseen=found[1]))
     pair, count = steps[0]
-    if _narrow(best) or len(steps) > 1 or not isinstance(pair, MixturePair):
-        return best
-    guess = best[1] if best is not None and best[1] < 2 * best[0] else _one_step_epsilon(pair, count, delta)
+    single = len(steps) == 1 and isinstance(pair, MixturePair) and pair.kind != "add"
+    guess = _one_step_epsilon(pair, count, delta) if single and isinstance(pair, MixturePair) else 0.0
+    best: Bracket | None = None
+    if single and isinstance(pair, MixturePair) and guess > _spread(pair, count) * 12:
+        best = _by_levels(pair, count, delta, guess)
+    if not _narrow(best):
+        found = without_rare(steps, _SHARE * delta)
+        if found is None:
+            return best
+        cut = _quietly(lambda: contour_epsilon(found[0], delta, unseen=found[1], patient=False))
+        best = _common(best, cut)
+        if not _narrow(best) and single and isinstance(pair, MixturePair):
+            guess = cut[1] if cut is not None and cut[1] < 2 * cut[0] else guess
+            best = _common(best, _by_levels(pair, count, delta, guess))
+    return best
+
+
+def _by_levels(pair: MixturePair, count: int, delta: float, guess: float) -> Bracket | None:
+    best: Bracket | None = None
     for _ in range(3):
         levels = Levels.laid(pair, count, guess, delta) if guess > 0 else None
-        if levels is None:
-            break
-        better = _quietly(partial(levels.epsilon, delta, guess))
+        better = None if levels is None else _quietly(partial(levels.epsilon, delta, guess))
         if better is None:
             break
         best = _common(best, better)
@@ -109,6 +128,67 @@ def rare_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
             break
         guess = better[1]
     return best
+
+
+def _spread(pair: MixturePair, count: int) -> float:
+    """About the standard deviation of the loss, without its far tail; none to speak of where noise is large."""
+    if pair.shift < 0.35:
+        return math.inf
+    return pair.rate * math.sqrt(count * math.expm1(min(pair.shift**2, 1.5))) * (1.5 if pair.kind == "replace" else 1.0)
+
+
+def surely_free(steps: Steps, delta: float) -> bool:
+    """Whether the run is (0, delta)-private because total variations add up to no more than delta."""
+    total = 0.0
+    for pair, count in steps:
+        if not isinstance(pair, MixturePair):
+            return False
+        half = pair.shift if pair.kind == "replace" else pair.shift / 2
+        total += count * pair.rate * math.erf(half / math.sqrt(2.0))
+    return total * (1 + 1e-13) <= delta
+
+
+def line_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
+    """Certified (lower, upper) on epsilon(delta) by line integrals, in one direction; None if there are none."""
+    if surely_free(steps, delta):
+        return 0.0, 0.0
+
+    pair, count = steps[0]
+    saddle = None
+    if len(steps) > 1 or not isinstance(pair, MixturePair) or pair.kind == "add":
+        attempts = [partial(contour_epsilon, steps, delta), partial(rare_epsilon, steps, delta)]
+    elif pair.rate * count < 0.05 and pair.shift > 1.3:
+        attempts = [partial(rare_epsilon, steps, delta), partial(contour_epsilon, steps, delta)]
+    else:
+        saddle = best_order(steps, "epsilon", math.log(delta))
+        plain = partial(contour_epsilon, steps, delta, saddle=saddle)
+        attempts = [partial(plain, patient=False), partial(rare_epsilon, steps, delta), plain]
+        if _cancels(pair, count, delta, saddle):
+            attempts = attempts[1:]
+    best: Bracket | None = None
+    for attempt in attempts:
+        best = _common(best, attempt())
+        if _narrow(best):
+            break
+    return best
+
+
+@np.errstate(all="ignore")
+def _cancels(pair: MixturePair, count: int, delta: float, order: float) -> bool:
+    """Whether the line's integrand is likely to be very much larger than its integral, δ.
+
+    As if the loss were normal, or all in one step. Only the order of attempts depends on this guess.
+    """
+    wide = min(pair.shift**2, 20.0)
+    variance = count * pair.rate**2 * (4 * math.sinh(wide) if pair.kind == "replace" else math.expm1(wide))
+    spread = math.sqrt(variance)
+    epsilon = variance / 2 + spread * max(math.sqrt(-2 * math.log(delta)) - 1.5, 0.1)
+    if pair.shift > 1.05:
+        if pair.rate > 5e-4:
+            return False
+        epsilon = max(epsilon, _one_step_epsilon(pair, count, delta))
+    log_moment = count * float(pair.rough_log_moment(np.array([complex(order)]))[0].real)
+    return log_moment - order * epsilon - math.log1p(order) - math.log(delta) > 13.5
 
 
 def _one_step_epsilon(pair: MixturePair, count: int, delta: float) -> float:
@@ -124,7 +204,7 @@ def _one_step_epsilon(pair: MixturePair, count: int, delta: float) -> float:
 
 
 def _narrow(bounds: Bracket | None) -> bool:
-    return bounds is not None and bounds[1] - bounds[0] <= 1e-6 * bounds[1]
+    return bounds is not None and bounds[1] - bounds[0] <= _NARROW * bounds[1]
 
 
 def _common(one: Bracket | None, other: Bracket | None) -> Bracket | None:

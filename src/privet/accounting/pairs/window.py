@@ -124,37 +124,34 @@ class Window:
 
     # --- what can go wrong -------------------------------------------------------------------------------------
 
-    def errors(self, order: float) -> tuple[float, float, float, float]:
-        """Bounds on the errors of M and B at Re t = order: of each a fixed part, and one per |a| + |b|."""
+    def errors(self, orders: Reals) -> Reals:
+        """Bounds on the errors of M and of B at each Re t in `orders`: a row of fixed, per |a| + |b|; fixed, per |a| + |b|."""
         nodes, most, beyond = self._nodes()
-        s, q, top, step = self.pair.shift, self.pair.rate, self._top, nodes.step
-        rule = 1 / math.expm1(math.pi * top / step)
-        wrong_m, wrong_b = 0.0, 0.0
+        s, q, top = self.pair.shift, self.pair.rate, self._top
+        rule = 1 / math.expm1(math.pi * top / nodes.step)
+        wrong_m, wrong_b = self._ends(nodes, top / 2, orders)
         for edge in (0.0, top):
-            size_m, size_b = self._sizes(nodes.tau, edge, order)
+            size_m, size_b = self._sizes(nodes.tau, edge, orders)
             wrong_m, wrong_b = wrong_m + rule * size_m, wrong_b + rule * size_b
-        ends_m, ends_b = self._ends(nodes, top / 2, order)
-        # rounding
-        a, b = (float(w.real[0]) for w in self._exponents(np.array([complex(order)])))
-        moduli = np.exp(np.minimum(a * nodes.up.real + b * nodes.down.real, 700.0))
+        # rounding: of the logs, of xi itself, of the weights and sums, and of the complex error function
+        a, b = (w.real for w in self._exponents(orders.astype(complex)))
+        moduli = np.multiply.outer(a, nodes.up.real) + np.multiply.outer(b, nodes.down.real)
+        moduli = np.exp(np.minimum(moduli, 700.0))
         size = np.abs(nodes.xi)
         moved_up, moved_down = np.abs(nodes.v_up + q), np.abs(nodes.v_down + q) * (self.pair.kind == "replace")
-        place = size + self.cut + nodes.kappa  # xi itself is rounded
+        place = size + self.cut + nodes.kappa
         logs = np.abs(nodes.up) + np.abs(nodes.down)
         logs += s * place * (moved_up * np.exp(-nodes.up.real) + moved_down * np.exp(-nodes.down.real))
-        each = UNIT * (64 + 16 * size * size + len(size))
-        grown = np.maximum(1.0, moduli)
-        weight = np.exp(nodes.log_weight.real)
-        bells = self._bells(nodes.xi)
-        special = weight * (1 + moduli) * (8 * UNIT * place / self.blur * bells + _SPECIAL * bells)
-        special_m = 0.0 if math.isinf(self.high) else float(special.sum())
-        special_b = float(special.sum()) + _SPECIAL * float(np.abs(beyond) @ (1 + moduli))
-        slope_m = 4 * float((np.abs(most) * grown * logs) @ each)
-        slope_b = 4 * float((np.abs(beyond) * grown * logs) @ each)
-        wrong_b += 4 * float((np.abs(beyond) * (1 + moduli)) @ each)
-        edge = 0.0 if math.isinf(self.high) else float(ndtr(-self.cut) * ndtr((self.high - self.cut) / self.blur))
-        constant = edge + 1e-13 * self._cut_off
-        return wrong_m + ends_m + special_m + constant, slope_m, wrong_b + ends_b + special_b, slope_b
+        each = 4 * UNIT * (64 + 16 * size * size + len(size))
+        weight_m, weight_b = np.abs(most), np.abs(beyond)
+        slope_m = np.maximum(1.0, moduli) @ (weight_m * logs * each)
+        slope_b = np.maximum(1.0, moduli) @ (weight_b * logs * each)
+        special = np.exp(nodes.log_weight.real) * self._bells(nodes.xi) * (8 * UNIT * place / self.blur + _SPECIAL)
+        wrong_b = wrong_b + (1 + moduli) @ (weight_b * (each + _SPECIAL) + special)
+        if math.isfinite(self.high):
+            wrong_m = wrong_m + (1 + moduli) @ special
+            wrong_m = wrong_m + float(ndtr(-self.cut) * ndtr((self.high - self.cut) / self.blur))
+        return np.stack([wrong_m + 1e-13 * self._cut_off, slope_m, wrong_b, slope_b], axis=1)
 
     def _bells(self, xi: Complexes) -> Reals:
         """|φ| + |Φ|, the latter on its small side, at both thresholds: what errors of xi or of Φ are multiplied by."""
@@ -182,59 +179,62 @@ class Window:
         out: Reals = (turn**2 - near**2) / 2 - math.log(2 * math.pi) / 2
         return out
 
-    def _powers(self, right: Reals, turn: Reals, order: float) -> Reals:
-        """log of a bound on |w₊^a w₋^b| for Re xi ≤ right, 0 ≤ Im xi ≤ turn, but for what the imaginary part of t does."""
+    def _powers(self, right: Reals, turn: Reals, orders: Reals) -> Reals:
+        """log of a bound on |w₊^a w₋^b|, Re xi ≤ right, 0 ≤ Im xi ≤ turn, but for what Im t does; a row for each order."""
         s, q = self.pair.shift, self.pair.rate
-        out: Reals = (1 + order) * np.log1p(q * np.expm1(s * right - s * s / 2))
+        out: Reals = np.multiply.outer(1 + orders, np.log1p(q * np.expm1(s * right - s * s / 2)))
         if self.pair.kind == "replace":
             shrunk = q * np.exp(np.minimum(-s * right - s * s / 2, 600.0))
-            out -= order * np.log((1 - q + shrunk * np.cos(s * turn)) ** 2 + (shrunk * np.sin(s * turn)) ** 2) / 2
+            least = np.log((1 - q + shrunk * np.cos(s * turn)) ** 2 + (shrunk * np.sin(s * turn)) ** 2) / 2
+            out -= np.multiply.outer(orders, least)
         return out
 
-    def _sizes(self, tau: Reals, edge: float, order: float) -> tuple[float, float]:
-        """Bounds on ∫ |φ xi' g (w^a - 1)| and ∫ |φ xi' b w^a| along Im v = edge: upper Riemann sums."""
-        curve, kappa = self._curve, 2 * self._top / math.pi
-        real, turn, slope = curve.at(kappa, tau, edge)
-        left, right = np.append(real[:-1], real[-1]), np.append(real[1:], self.cut)
+    def _cells(self, tau: Reals, height: float) -> tuple[Reals, Reals, Reals, Reals]:
+        """Re xi at both ends of each cell, the largest Im xi in it, and log of a bound on its ∫|xi'|."""
+        kappa = 2 * self._top / math.pi
+        real, turn, slope = self._curve.at(kappa, tau, height)
         weight = slope + math.log(tau[1] - tau[0])
         weight[-1] = math.log(kappa) - tau[-1] / kappa  # all that lies right of the last node: |xi'| ≤ e^{-tau/κ}
+        return real, np.append(real[1:], self.cut), turn, weight
+
+    def _sizes(self, tau: Reals, edge: float, orders: Reals) -> tuple[Reals, Reals]:
+        """Bounds on ∫ |φ xi' g (w^a - 1)| and ∫ |φ xi' b w^a| along Im v = edge: upper Riemann sums."""
+        left, right, turn, weight = self._cells(tau, edge)
         factor_m, factor_b = self._factors(left, right, turn)
-        flat, powers = self._flat(left, right, turn), self._powers(right, turn, order)
+        powers = np.exp(np.minimum(self._powers(right, turn, orders), 700.0))
+        flat = self._flat(left, right, turn) + weight
         # left of the first node |xi'| ≤ 1 and Re xi ≤ cut + tau, and the powers are no larger than there
         start, reach = np.array([self.cut + tau[0]]), np.array([edge])
         rest = math.exp(edge**2 / 2 + (edge / self.blur) ** 2 / 2) * float(ndtr(start[0]))
-        rest *= 1 + float(np.exp(self._powers(start, reach, order))[0])
-        size_m = float(np.exp(factor_m + weight + flat + np.logaddexp(0.0, powers)).sum()) + rest
-        return size_m, float(np.exp(factor_b + weight + flat + powers).sum()) + rest
+        rest = rest * (1 + np.exp(self._powers(start, reach, orders))[:, 0])
+        return (1 + powers) @ np.exp(factor_m + flat) + rest, powers @ np.exp(factor_b + flat) + rest
 
-    def _ends(self, nodes: Nodes, height: float, order: float) -> tuple[float, float]:
+    def _ends(self, nodes: Nodes, height: float, orders: Reals) -> tuple[Reals, Reals]:
         """What the trapezoid sums leave out left and right of their nodes."""
         tau = nodes.tau[[0, -1]]
         real, turn, _ = self._curve.at(nodes.kappa, tau, height)
         growth = math.exp(height**2 / 2 + (height / self.blur) ** 2 / 2)
         start, reach = np.array([self.cut + tau[0]]), np.array([height])
-        left = growth * float(ndtr(start[0])) * (1 + float(np.exp(self._powers(start, reach, order))[0]))
+        left = growth * float(ndtr(start[0])) * (1 + np.exp(self._powers(start, reach, orders))[:, 0])
         last, cut, bend = real[1:], np.array([self.cut]), turn[1:]
         factor_m, factor_b = (math.exp(float(f[0])) for f in self._factors(last, cut, bend))
-        powers = math.exp(float(self._powers(cut, bend, order)[0]))
+        powers = np.exp(np.minimum(self._powers(cut, bend, orders)[:, 0], 700.0))
         weight = nodes.kappa * math.exp(float(self._flat(last, cut, bend)[0]) - tau[1] / nodes.kappa)
         return left + weight * factor_m * (1 + powers), left + weight * factor_b * powers
 
     def decay(self, frequency: Reals) -> Reals:
         """log of a bound on |B(tilt + iv)| that holds for all v ≥ frequency."""
-        s, q, curve, kappa = self.pair.shift, self.pair.rate, self._curve, 2 * self._top / math.pi
+        s, q, order = self.pair.shift, self.pair.rate, np.array([self.tilt])
         start = max(self.low - 12 * self.blur, -9.0)
         step = self.blur / 4
         if 12 / self.blur < start + 3:
             return np.full(len(frequency), math.inf)
-        tau = start - self.cut + step * np.arange(int((self.cut - start + 16 * kappa) / step) + 2)
+        end = 16 * 2 * self._top / math.pi
+        tau = start - self.cut + step * np.arange(int((self.cut - start + end) / step) + 2)
         best = np.full(len(frequency), math.inf)
-        for height in self._top * np.array([1.0, 0.7, 0.5, 0.35, 0.2, 0.1]):
-            real, turn, slope = curve.at(kappa, tau, height)
-            left, right = np.append(real[:-1], real[-1]), np.append(real[1:], self.cut)
-            weight = slope + math.log(step)
-            weight[-1] = math.log(kappa) - tau[-1] / kappa
-            size = self._flat(left, right, turn) + self._powers(right, turn, self.tilt)
+        for height in self._top * np.array([1.0, 0.7, 0.45, 0.25, 0.1]):
+            left, right, turn, weight = self._cells(tau, height)
+            size = self._flat(left, right, turn) + self._powers(right, turn, order)[0]
             size += self._factors(left, right, turn)[1] + weight
             after = np.append(turn[1:], 0.0)  # Im xi falls, and arg w rises with both Re xi and Im xi
             rho = q * np.exp(s * left - s * s / 2)
@@ -242,11 +242,11 @@ class Window:
             if self.pair.kind == "replace":
                 rho = q * np.exp(np.minimum(-s * right - s * s / 2, 600.0))
                 bend += np.arctan2(rho * np.sin(s * after), 1 - q + rho * np.cos(s * after))
-            begin = real[:1]
-            reach = np.array([height])
-            missed = self._flat(begin, begin, reach) + self._powers(begin, reach, self.tilt)
+            begin, reach = left[:1], np.array([height])
+            missed = self._flat(begin, begin, reach) + self._powers(begin, reach, order)[0]
             missed += self._factors(begin, begin, reach)[1] + 1.0  # to the left it falls by more than e per unit of tau
-            total = np.exp(size - np.multiply.outer(frequency, bend)).sum(axis=1) + np.exp(missed)
-            best = np.minimum(best, total)
+            keep = size > size.max() - 80.0
+            total = np.exp(size[keep] - np.multiply.outer(frequency, bend[keep])).sum(axis=1)
+            best = np.minimum(best, total + np.exp(missed) + np.exp(size[~keep]).sum())
         out: Reals = np.log(best) + 1e-9
         return out
