@@ -32,6 +32,7 @@ _SHARE = 1e-9  # of δ that each kind of neglected outcome may make up
 _MOST_LEVELS = 14
 _MOST_NODES = 3000
 _RATIO = 5.0  # of the largest losses of two neighbouring levels
+_EDGE = 17.0  # log of how much the tilt may enlarge what is neglected at a cut
 _CANCELLED = 9.0  # log of the ratio of integrand to integral that is put up with
 
 
@@ -206,7 +207,9 @@ def _level(
     period = np.maximum(left, right.min(axis=1))
     excess = sizes - log_delta - np.log1p(t)
     fair = excess < max(_CANCELLED, float(excess.min()) + 0.1)
-    best = int(np.argmin(np.where(fair, period, math.inf)))
+    # the edge at the cut, which decays slowly: about _SHARE·δ at tilt 0, more at others
+    smooth = fair & (t * (Curve(pair, cut).highest - epsilon) < _EDGE)
+    best = int(np.argmin(np.where(smooth if smooth.any() else fair, period, math.inf)))
     if not math.isfinite(period[best]) or excess[best] > 16.0:
         return None
     tilt, spacing = float(t[best]), 2 * math.pi / float(period[best])

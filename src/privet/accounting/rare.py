@@ -157,7 +157,7 @@ def line_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
     saddle = None
     if len(steps) > 1 or not isinstance(pair, MixturePair) or pair.kind == "add":
         attempts = [partial(contour_epsilon, steps, delta), partial(rare_epsilon, steps, delta)]
-    elif pair.rate * count < 0.05 and pair.shift > 1.3:
+    elif pair.rate * count < 0.05:
         attempts = [partial(rare_epsilon, steps, delta), partial(contour_epsilon, steps, delta)]
     else:
         saddle = best_order(steps, "epsilon", math.log(delta))
@@ -182,6 +182,8 @@ def _cancels(pair: MixturePair, count: int, delta: float, order: float) -> bool:
     wide = min(pair.shift**2, 20.0)
     variance = count * pair.rate**2 * (4 * math.sinh(wide) if pair.kind == "replace" else math.expm1(wide))
     spread = math.sqrt(variance)
+    if spread > 0.2:
+        return False
     epsilon = variance / 2 + spread * max(math.sqrt(-2 * math.log(delta)) - 1.5, 0.1)
     if pair.shift > 1.05:
         if pair.rate > 5e-4:
