@@ -421,7 +421,9 @@ def contour_epsilon(
     if line is None or upper is None:
         return None
     lower = largest_below(line, delta, upper)
-    for exact in (False, True) if patient else (False,):  # laid too far off, or with too few digits: once more, where the answer is
+    for exact in (
+        (False, True) if patient else (False,)
+    ):  # laid too far off, or with too few digits: once more, where the answer is
         if upper - lower <= 1e-7 * upper or (not exact and upper > 0.99 * start):
             continue
         again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=exact, unseen=unseen)

@@ -13,17 +13,18 @@ B_j = M_j - M_{j-1} does. docs/proofs/rare.md, section 4, has the proof.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from privet.accounting.contour import Line, Steps, hook, largest_below, solve
+from privet.accounting.contour import Line, hook, largest_below, solve
 from privet.accounting.pairs.base import UNIT, Complexes, Reals
+from privet.accounting.pairs.blurred import Window
 from privet.accounting.pairs.curve import Curve
 from privet.accounting.pairs.cut import CutPair
 from privet.accounting.pairs.mixture import MixturePair, expm1, log1p
-from privet.accounting.pairs.window import Window
 
 __all__ = ["Levels", "one_step_delta"]
 
@@ -46,11 +47,12 @@ class Levels:
     log_small: float
 
     @classmethod
+    @np.errstate(all="ignore")
     def laid(cls, pair: MixturePair, count: int, epsilon: float, delta: float) -> Levels | None:
         """Levels for δ(epsilon) ≈ delta; None where they cannot be certified."""
         try:
             return _lay(pair, count, epsilon, math.log(delta))
-        except (OverflowError, FloatingPointError):
+        except (ArithmeticError, ValueError):  # orders or probabilities beyond what floats can hold
             return None
 
     def upper(self, epsilon: float) -> float:
@@ -157,9 +159,10 @@ def _lay(pair: MixturePair, count: int, epsilon: float, log_delta: float) -> Lev
     return Levels(tuple(lines), unseen * (1 + 1e-13), order, log_small)
 
 
-def _first_cut(rough: _Rough, count: int, epsilon: float, log_delta: float, threshold: object) -> float | None:
+def _first_cut(
+    rough: _Rough, count: int, epsilon: float, log_delta: float, threshold: Callable[[float], float]
+) -> float | None:
     """The largest cut below which all steps together surely stay below epsilon."""
-    assert callable(threshold)
     t = np.geomspace(3.0, 300.0, 24) / epsilon
 
     def fits(cut: float) -> bool:
@@ -186,7 +189,8 @@ def _small(
     window = Window(pair, cut, high - 1.0, high, rough.blur, order, 50.0)
     m, _ = window.moments(np.array([complex(order)]))
     fixed, slope = window.errors(np.array([order]))[0, :2]
-    return order, count * math.log1p(float(m[0].real) + fixed + slope * (1 + 2 * order)) * (1 + 1e-13)
+    log_m0 = math.log1p(float(m[0].real) + fixed + slope * (1 + 2 * order))
+    return order, count * (log_m0 + 1e-13 * abs(log_m0))
 
 
 def _level(
@@ -255,9 +259,7 @@ def _certified(window: Window, orders: Reals, errors: Reals) -> tuple[Reals, Rea
     return log_m + 1e-15 * np.abs(log_m), log_b + 1e-14 * np.abs(log_b)
 
 
-def _difference(
-    window: Window, count: int, nodes: Complexes, spacing: float, errors: Reals
-) -> tuple[Complexes, Reals]:
+def _difference(window: Window, count: int, nodes: Complexes, spacing: float, errors: Reals) -> tuple[Complexes, Reals]:
     """log of M^count - (M - B)^count on the line, and log(1 + a bound on its relative error)."""
     m, b = window.moments_on_line(spacing, len(nodes))
     fixed_m, slope_m, fixed_b, slope_b = errors

@@ -1,4 +1,4 @@
-"""Runs whose moments are made of absurdities: the contour accountant after leaving those outcomes out.
+"""Runs whose moments are made of absurdities: line integrals after leaving those outcomes out.
 
 With a small rate and a small δ, outcomes of probability far below δ dominate E[e^{tL}] at every useful order t. Let
 A be the event that some step's outcome lies beyond that step's cut. As the hockey stick is an expectation of a number
@@ -7,7 +7,8 @@ in [0, 1],
     E[(1 - e^{epsilon - L})₊; not A]  ≤  δ(epsilon)  ≤  E[(1 - e^{epsilon - L})₊; not A] + P(A),
 
 and the left side is again a product measure, which :mod:`privet.accounting.contour` integrates. The cuts are such that
-P(A) ≤ Σ count·P(xi > cut) is a negligible part of δ. docs/proofs/rare.md has the proof.
+P(A) ≤ Σ count·P(xi > cut) is a negligible part of δ. Where that is not enough, :mod:`privet.accounting.levels` tells
+big steps from small ones. docs/proofs/rare.md has the proofs.
 """
 
 from __future__ import annotations
@@ -21,29 +22,115 @@ from scipy.special import log_ndtr
 
 from privet.accounting.contour import Steps, best_order, contour_delta, contour_epsilon
 from privet.accounting.levels import Levels, one_step_delta
+from privet.accounting.pairs.base import Pair
 from privet.accounting.pairs.cut import CutPair
 from privet.accounting.pairs.mixture import MixturePair
 
 __all__ = ["line_delta", "line_epsilon", "rare_delta", "rare_epsilon", "surely_free", "without_rare"]
 
-_NARROW = 1e-6  # a bracket of this relative width needs no second look
-_SHARE = 1e-8  # of δ that the neglected outcomes may make up
-
 Bracket = tuple[float, float]
 
+_NARROW = 2e-6  # a bracket of this relative width needs no second look
+_SHARE = 1e-8  # of δ that the neglected outcomes may make up
+_FEW = 0.05  # visits of a record, below which the loss is nearly an atom
 
-def without_rare(steps: Steps, probability: float) -> tuple[list[tuple[MixturePair | CutPair, int]], float] | None:
+
+@np.errstate(all="ignore")
+def line_epsilon(steps: Steps, delta: float) -> Bracket | None:
+    """Certified (lower, upper) on epsilon(delta) by line integrals, in one direction; None if there is none."""
+    if surely_free(steps, delta):
+        return 0.0, 0.0
+    alone = _alone(steps)
+    attempts: list[Callable[[], Bracket | None]]
+    if alone is None:
+        attempts = [partial(contour_epsilon, steps, delta), partial(rare_epsilon, steps, delta)]
+    elif alone[0].rate * alone[1] < _FEW:
+        attempts = [partial(rare_epsilon, steps, delta), partial(contour_epsilon, steps, delta)]
+    else:
+        saddle = best_order(steps, "epsilon", math.log(delta))
+        plain = partial(contour_epsilon, steps, delta, saddle=saddle)
+        attempts = [partial(plain, patient=False), partial(rare_epsilon, steps, delta), plain]
+        if _cancels(*alone, delta, saddle):
+            attempts = attempts[1:]
+    best: Bracket | None = None
+    for attempt in attempts:
+        best = _common(best, attempt())
+        if _narrow(best):
+            break
+    return best
+
+
+@np.errstate(all="ignore")
+def line_delta(steps: Steps, epsilon: float) -> Bracket | None:
+    """Certified (lower, upper) on delta(epsilon) by line integrals, in one direction; None if there is none."""
+    best = contour_delta(steps, epsilon)
+    if not _narrow(best):
+        best = _common(best, rare_delta(steps, epsilon, 1.0 if best is None else best[1]))
+    return best
+
+
+@np.errstate(all="ignore")
+def rare_epsilon(steps: Steps, delta: float) -> Bracket | None:
+    """Certified (lower, upper) on epsilon(delta) in one direction, without absurd outcomes; None if there is none."""
+    alone = _alone(steps)
+    guess = _one_step_epsilon(*alone, delta) if alone else 0.0
+    best: Bracket | None = None
+    if alone and guess > 12 * _spread(*alone):
+        best = _by_levels(*alone, delta, guess)
+        if _narrow(best):
+            return best
+    found = without_rare(steps, _SHARE * delta)
+    if found is None:
+        return best
+    cut = _quietly(partial(contour_epsilon, found[0], delta, unseen=found[1], patient=False))
+    best = _common(best, cut)
+    if alone and not _narrow(best):
+        guess = cut[1] if cut is not None and cut[1] < 2 * cut[0] else guess
+        best = _common(best, _by_levels(*alone, delta, guess))
+    return best
+
+
+@np.errstate(all="ignore")
+def rare_delta(steps: Steps, epsilon: float, guess: float = 1.0) -> Bracket | None:
+    """Certified (lower, upper) on delta(epsilon) in one direction; `guess` is not much too small."""
+    best: Bracket | None = None
+    for _ in range(4):
+        found = without_rare(steps, _SHARE * max(guess, 1e-250))
+        if found is None:
+            return None
+        best = _common(best, _quietly(partial(contour_delta, found[0], epsilon, unseen=found[1])))
+        if best is None or found[1] <= 1e-7 * best[1] or best[1] > 0.1 * guess:
+            break
+        guess = best[1]
+    alone = _alone(steps)
+    if alone is None or _narrow(best) or epsilon <= 0:
+        return best
+    guess = alone[1] * one_step_delta(alone[0], epsilon) if best is None else best[1]
+    for _ in range(3):
+        levels = Levels.laid(*alone, epsilon, guess) if 1e-290 < guess < 1 else None
+        if levels is None:
+            break
+        better = levels.lower(epsilon), levels.upper(epsilon)
+        best = _common(best, better)
+        if _narrow(best) or 0.5 * guess < better[1] < 2 * guess:
+            break
+        guess = better[1]
+    return best
+
+
+def without_rare(steps: Steps, probability: float) -> tuple[list[tuple[Pair, int]], float] | None:
     """The steps without outcomes that occur in all with at most about `probability`, and the bound on that.
 
-    None where no step is a mixture with losses that are unbounded from above.
+    None where no step is a mixture whose loss is unbounded from above.
     """
-    mixtures = [(p, n) for p, n in steps if isinstance(p, MixturePair) and p.kind != "add"]
+    mixtures = sum(isinstance(pair, MixturePair) and pair.kind != "add" for pair, _ in steps)
     if not mixtures:
         return None
-    out, unseen = [], 0.0
+    out: list[tuple[Pair, int]] = []
+    unseen = 0.0
     for pair, count in steps:
         if isinstance(pair, MixturePair) and pair.kind != "add":
-            cut = CutPair(pair, _cut(pair, math.log(probability / len(mixtures) / count)))
+            cut = CutPair(pair, _cut(pair, math.log(probability / mixtures / count)))
             unseen += count * cut.beyond
             out.append((cut, count))
         else:
@@ -51,69 +138,21 @@ def without_rare(steps: Steps, probability: float) -> tuple[list[tuple[MixturePa
     return out, unseen * (1 + 1e-14)
 
 
-def _cut(pair: MixturePair, log_probability: float) -> float:
-    """The xi beyond which P has about e^log_probability."""
-    s, q = pair.shift, pair.rate
-    low, high = 0.0, s + 60.0
-    for _ in range(60):
-        x = (low + high) / 2
-        beyond = np.logaddexp(math.log1p(-q) + log_ndtr(-x), math.log(q) + log_ndtr(s - x))
-        low, high = (x, high) if beyond > log_probability else (low, x)
-    return high
+def surely_free(steps: Steps, delta: float) -> bool:
+    """Whether the run is (0, delta)-private because total variations add up to no more than delta."""
+    total = 0.0
+    for pair, count in steps:
+        if not isinstance(pair, MixturePair):
+            return False
+        half = pair.shift if pair.kind == "replace" else pair.shift / 2
+        total += count * pair.rate * math.erf(half / math.sqrt(2.0))
+    return total * (1 + 1e-13) <= delta
 
 
-def rare_delta(steps: Steps, epsilon: float, guess: float = 1.0) -> tuple[float, float] | None:
-    """Certified (lower, upper) on delta(epsilon) in one direction; `guess` is not much too small."""
-    best: Bracket | None = None
-    for _ in range(4):
-        found = without_rare(steps, _SHARE * max(guess, 1e-250))
-        if found is None:
-            return None
-        best = _common(best, _quietly(lambda: contour_delta(found[0], epsilon, unseen=found[1])))
-        if best is None or found[1] <= 1e-7 * best[1] or best[1] > 0.1 * guess:
-            break
-        guess = best[1]
+def _alone(steps: Steps) -> tuple[MixturePair, int] | None:
+    """The run's only pair, if it is one that levels know."""
     pair, count = steps[0]
-    if _narrow(best) or len(steps) > 1 or not isinstance(pair, MixturePair) or epsilon <= 0:
-        return best
-    guess = count * one_step_delta(pair, epsilon) if best is None else best[1]
-    for _ in range(3):
-        levels = Levels.laid(pair, count, epsilon, guess) if 1e-290 < guess < 1 else None
-        if levels is None:
-            break
-        best = _common(best, (levels.lower(epsilon), levels.upper(epsilon)))
-        if _narrow(best) or best is None or 0.5 * guess < best[1] < 2 * guess:
-            break
-        guess = best[1]
-    return best
-
-
-def line_delta(steps: Steps, epsilon: float) -> tuple[float, float] | None:
-    """Certified (lower, upper) on delta(epsilon) by line integrals, in one direction; None if there are none."""
-    best = contour_delta(steps, epsilon)
-    if not _narrow(best):
-        best = _common(best, rare_delta(steps, epsilon, 1.0 if best is None else best[1]))
-    return best
-
-
-def rare_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
-    """Certified (lower, upper) on epsilon(delta) in one direction."""
-    pair, count = steps[0]
-    single = len(steps) == 1 and isinstance(pair, MixturePair) and pair.kind != "add"
-    guess = _one_step_epsilon(pair, count, delta) if single and isinstance(pair, MixturePair) else 0.0
-    best: Bracket | None = None
-    if single and isinstance(pair, MixturePair) and guess > _spread(pair, count) * 12:
-        best = _by_levels(pair, count, delta, guess)
-    if not _narrow(best):
-        found = without_rare(steps, _SHARE * delta)
-        if found is None:
-            return best
-        cut = _quietly(lambda: contour_epsilon(found[0], delta, unseen=found[1], patient=False))
-        best = _common(best, cut)
-        if not _narrow(best) and single and isinstance(pair, MixturePair):
-            guess = cut[1] if cut is not None and cut[1] < 2 * cut[0] else guess
-            best = _common(best, _by_levels(pair, count, delta, guess))
-    return best
+    return (pair, count) if len(steps) == 1 and isinstance(pair, MixturePair) and pair.kind != "add" else None
 
 
 def _by_levels(pair: MixturePair, count: int, delta: float, guess: float) -> Bracket | None:
@@ -130,71 +169,46 @@ def _by_levels(pair: MixturePair, count: int, delta: float, guess: float) -> Bra
     return best
 
 
-def _spread(pair: MixturePair, count: int) -> float:
-    """About the standard deviation of the loss, without its far tail; none to speak of where noise is large."""
-    if pair.shift < 0.35:
-        return math.inf
-    return pair.rate * math.sqrt(count * math.expm1(min(pair.shift**2, 1.5))) * (1.5 if pair.kind == "replace" else 1.0)
+# --- guesses: only the order of attempts, and where they start, depends on them ---------------------------------------
 
 
-def surely_free(steps: Steps, delta: float) -> bool:
-    """Whether the run is (0, delta)-private because total variations add up to no more than delta."""
-    total = 0.0
-    for pair, count in steps:
-        if not isinstance(pair, MixturePair):
-            return False
-        half = pair.shift if pair.kind == "replace" else pair.shift / 2
-        total += count * pair.rate * math.erf(half / math.sqrt(2.0))
-    return total * (1 + 1e-13) <= delta
+def _cut(pair: MixturePair, log_probability: float) -> float:
+    """The xi beyond which P has about e^log_probability."""
+    s, q = pair.shift, pair.rate
+    low, high = 0.0, s + 60.0
+    for _ in range(60):
+        x = (low + high) / 2
+        beyond = np.logaddexp(math.log1p(-q) + log_ndtr(-x), math.log(q) + log_ndtr(s - x))
+        low, high = (x, high) if beyond > log_probability else (low, x)
+    return high
 
 
-def line_epsilon(steps: Steps, delta: float) -> tuple[float, float] | None:
-    """Certified (lower, upper) on epsilon(delta) by line integrals, in one direction; None if there are none."""
-    if surely_free(steps, delta):
-        return 0.0, 0.0
-
-    pair, count = steps[0]
-    saddle = None
-    if len(steps) > 1 or not isinstance(pair, MixturePair) or pair.kind == "add":
-        attempts = [partial(contour_epsilon, steps, delta), partial(rare_epsilon, steps, delta)]
-    elif pair.rate * count < 0.05:
-        attempts = [partial(rare_epsilon, steps, delta), partial(contour_epsilon, steps, delta)]
-    else:
-        saddle = best_order(steps, "epsilon", math.log(delta))
-        plain = partial(contour_epsilon, steps, delta, saddle=saddle)
-        attempts = [partial(plain, patient=False), partial(rare_epsilon, steps, delta), plain]
-        if _cancels(pair, count, delta, saddle):
-            attempts = attempts[1:]
-    best: Bracket | None = None
-    for attempt in attempts:
-        best = _common(best, attempt())
-        if _narrow(best):
-            break
-    return best
-
-
-@np.errstate(all="ignore")
 def _cancels(pair: MixturePair, count: int, delta: float, order: float) -> bool:
-    """Whether the line's integrand is likely to be very much larger than its integral, δ.
+    """Whether the plain line's integrand is likely to be very much larger than its integral, δ.
 
-    As if the loss were normal, or all in one step. Only the order of attempts depends on this guess.
+    As if the loss were normal, or all of it in one step.
     """
     wide = min(pair.shift**2, 20.0)
     variance = count * pair.rate**2 * (4 * math.sinh(wide) if pair.kind == "replace" else math.expm1(wide))
     spread = math.sqrt(variance)
-    if spread > 0.2:
+    if spread > 0.2 or (pair.shift > 1.05 and pair.rate > 5e-4):
         return False
     epsilon = variance / 2 + spread * max(math.sqrt(-2 * math.log(delta)) - 1.5, 0.1)
     if pair.shift > 1.05:
-        if pair.rate > 5e-4:
-            return False
         epsilon = max(epsilon, _one_step_epsilon(pair, count, delta))
     log_moment = count * float(pair.rough_log_moment(np.array([complex(order)]))[0].real)
     return log_moment - order * epsilon - math.log1p(order) - math.log(delta) > 13.5
 
 
+def _spread(pair: MixturePair, count: int) -> float:
+    """About the standard deviation of the loss without its far tail; infinite where noise is large."""
+    if pair.shift < 0.35:
+        return math.inf
+    return pair.rate * math.sqrt(count * math.expm1(min(pair.shift**2, 1.5))) * (1.5 if pair.kind == "replace" else 1.0)
+
+
 def _one_step_epsilon(pair: MixturePair, count: int, delta: float) -> float:
-    """epsilon as if all but one step cost nothing: a guess, for where to lay levels; 0 if there is none."""
+    """epsilon as if all but one step cost nothing; 0 if that is none."""
     low, high = -40.0, 8.0  # natural logs
     if count * one_step_delta(pair, math.exp(low)) < delta:
         return 0.0
@@ -205,22 +219,24 @@ def _one_step_epsilon(pair: MixturePair, count: int, delta: float) -> float:
     return math.exp(low)
 
 
+# --- brackets ---------------------------------------------------------------------------------------------------------
+
+
 def _narrow(bounds: Bracket | None) -> bool:
     return bounds is not None and bounds[1] - bounds[0] <= _NARROW * bounds[1]
 
 
 def _common(one: Bracket | None, other: Bracket | None) -> Bracket | None:
-    """What two brackets have in common; the first if one of them must be wrong."""
+    """What two brackets have in common; if nothing, one of them is wrong, and neither is used alone."""
     if one is None or other is None:
         return one or other
     lower, upper = max(one[0], other[0]), min(one[1], other[1])
-    return (lower, upper) if lower <= upper else one
+    return (lower, upper) if lower <= upper else (min(one[0], other[0]), max(one[1], other[1]))
 
 
 def _quietly(price: Callable[[], Bracket | None]) -> Bracket | None:
     """None where something overflows: that is no bound."""
     try:
-        with np.errstate(all="ignore"):
-            return price()
+        return price()
     except OverflowError:
         return None

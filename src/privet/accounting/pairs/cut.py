@@ -113,7 +113,8 @@ class CutPair:
     def _missing(self, a: Complexes, b: Complexes) -> Complexes:
         """∫ φ (1 + a(w₊-1) + b(w₋-1)) over what is cut off: with it, the linear terms integrate to 0."""
         p, flat, q = self._cut_masses()
-        return flat * (1 - a - b) + a * p + b * q
+        out: Complexes = flat * (1 - a - b) + a * p + b * q
+        return out
 
     def rough_log_moment(self, t: Complexes) -> Complexes:
         """log M(t) without the bound on its error: for searches, whose outcome is certified afterwards."""
@@ -128,7 +129,8 @@ class CutPair:
             linear = self._power(a.real, b.real, nodes.v_up.real, nodes.v_down.real)
             power = self._power(a.real, b.real, nodes.up.real, nodes.down.real)
             m = (np.expm1(power) - linear) @ np.exp(nodes.log_weight.real) - self._missing(a.real, b.real)
-            return np.log1p(m).astype(complex)
+            real: Complexes = np.log1p(m).astype(complex)
+            return real
         linear, power = self._power(a, b, nodes.v_up, nodes.v_down), self._power(a, b, nodes.up, nodes.down)
         return log1p((expm1(power) - linear) @ np.exp(nodes.log_weight) - self._missing(a, b))
 
@@ -223,7 +225,7 @@ class CutPair:
         logs += shaken * (moved_up * np.exp(-nodes.up.real) + moved_down * np.exp(-nodes.down.real))
         each = np.maximum(moduli, flat_nodes) * logs
         each += flat_nodes * (np.abs(nodes.v_up) + np.abs(nodes.v_down) + shaken * (moved_up + moved_down))
-        rounding = UNIT * (each @ (64 + 16 * size * size + len(size)))
+        rounding = UNIT * (each @ (256 + 16 * size * size + len(size)))
         cut_off = 1e-13 * sum(self._cut_masses())
         return fixed + ends_fixed + cut_off, slope + ends_slope + rounding + cut_off
 
@@ -233,7 +235,8 @@ class CutPair:
         start, last = self.cut + float(nodes.tau[0]), float(nodes.tau[-1])
         growth = math.exp(height * height / 2)
         a, b = (w.real for w in self._exponents(orders.astype(complex)))
-        real, turned, _ = self._curve.at(nodes.kappa, nodes.tau[[0, -1]], height)
+        real, _, _ = self._curve.at(nodes.kappa, nodes.tau[[0, -1]], 0.0)  # Re xi is least there
+        _, turned, _ = self._curve.at(nodes.kappa, nodes.tau[[0, -1]], height)
         fixed, slope = np.zeros_like(orders), 0.0
         weights = (
             growth * float(ndtr(start)),

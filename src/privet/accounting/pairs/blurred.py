@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import erfc, ndtr
 
 from privet.accounting.pairs.base import UNIT, Complexes, Reals
-from privet.accounting.pairs.cut import CutPair, Curve, Nodes
+from privet.accounting.pairs.curve import Curve, Nodes
 from privet.accounting.pairs.mixture import MixturePair, expm1
 
 __all__ = ["Window"]
@@ -125,7 +125,7 @@ class Window:
     # --- what can go wrong -------------------------------------------------------------------------------------
 
     def errors(self, orders: Reals) -> Reals:
-        """Bounds on the errors of M and of B at each Re t in `orders`: a row of fixed, per |a| + |b|; fixed, per |a| + |b|."""
+        """Bounds on the errors at each Re t in `orders`, a row each: of M, fixed and per |a| + |b|; of B likewise."""
         nodes, most, beyond = self._nodes()
         s, q, top = self.pair.shift, self.pair.rate, self._top
         rule = 1 / math.expm1(math.pi * top / nodes.step)
@@ -180,7 +180,7 @@ class Window:
         return out
 
     def _powers(self, right: Reals, turn: Reals, orders: Reals) -> Reals:
-        """log of a bound on |w₊^a w₋^b|, Re xi ≤ right, 0 ≤ Im xi ≤ turn, but for what Im t does; a row for each order."""
+        """log of a bound on |w₊^a w₋^b| for Re xi ≤ right, 0 ≤ Im xi ≤ turn and t ≥ 0 real; a row for each order."""
         s, q = self.pair.shift, self.pair.rate
         out: Reals = np.multiply.outer(1 + orders, np.log1p(q * np.expm1(s * right - s * s / 2)))
         if self.pair.kind == "replace":
@@ -205,8 +205,8 @@ class Window:
         flat = self._flat(left, right, turn) + weight
         # left of the first node |xi'| ≤ 1 and Re xi ≤ cut + tau, and the powers are no larger than there
         start, reach = np.array([self.cut + tau[0]]), np.array([edge])
-        rest = math.exp(edge**2 / 2 + (edge / self.blur) ** 2 / 2) * float(ndtr(start[0]))
-        rest = rest * (1 + np.exp(self._powers(start, reach, orders))[:, 0])
+        growth = math.exp(edge**2 / 2 + (edge / self.blur) ** 2 / 2)
+        rest = growth * float(ndtr(start[0])) * (1 + np.exp(self._powers(start, reach, orders))[:, 0])
         return (1 + powers) @ np.exp(factor_m + flat) + rest, powers @ np.exp(factor_b + flat) + rest
 
     def _ends(self, nodes: Nodes, height: float, orders: Reals) -> tuple[Reals, Reals]:
