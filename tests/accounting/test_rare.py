@@ -56,7 +56,7 @@ def exact_moment(cut: CutPair, t: complex) -> Any:
         up, down = (1 - q + q * mpmath.exp(sign * s * x - s * s / 2) for sign in (1, -1))
         return mpmath.npdf(x) * up ** (1 + order) * (down ** (-order) if cut.pair.kind == "replace" else 1)
 
-    places = np.linspace(-12 - cut.pair.shift, cut.cut, 30)
+    places = np.linspace(-12 - cut.pair.shift, cut.cut, 120)
     nodes, weights = np.polynomial.legendre.leggauss(30)
     half = (places[1] - places[0]) / 2
     total = mpmath.mpf(0)
