@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -118,7 +119,13 @@ def _number(cell: object) -> float:
         return math.nan
 
 
-def bounded_table(data: Any, *, row_norm: float, keep: NDArray[np.bool_] | None = None) -> Table:
+def bounded_table(
+    data: Any,
+    *,
+    row_norm: float,
+    keep: NDArray[np.bool_] | None = None,
+    prepare: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
+) -> Table:
     """Rows shortened to l2 norm at most `row_norm` and rounded to the grid; rows with bad values are emptied.
 
     Theorem: data clipping, lecture 13 (Brown), section 3.(2).
@@ -128,6 +135,8 @@ def bounded_table(data: Any, *, row_norm: float, keep: NDArray[np.bool_] | None 
     data : (n, d) numbers, dense or CSR; private
     row_norm : the public bound, in the unit of a row's norm
     keep : which records to keep; the others are emptied, e.g. those whose label is not in the declared set
+    prepare : a public map of dense rows, value by value, applied a block at a time so that its image is never whole in
+        memory; may change its argument
 
     Examples
     --------
@@ -143,13 +152,17 @@ def bounded_table(data: Any, *, row_norm: float, keep: NDArray[np.bool_] | None 
     if sparse.issparse(matrix):
         return _sparse(matrix, kept, row_norm, step, most)
     n, d = matrix.shape
-    units = np.empty((n, d), dtype=np.int16)
+    columns = d if prepare is None else prepare(np.zeros((1, d))).shape[1]
+    units = np.empty((n, columns), dtype=np.int16)
     squares = np.empty(n)
-    rows = max(64, min(_ROWS, 2**21 // d))
+    rows = max(64, min(_ROWS, 2**21 // columns))
     for first in range(0, n, rows):
         part = slice(first, first + rows)
         with np.errstate(over="ignore"):
             block = np.array(matrix[part], dtype=np.float64, order="C")
+        if prepare is not None:
+            with np.errstate(all="ignore"):
+                block = np.ascontiguousarray(prepare(block), dtype=np.float64)
         block[~kept[part]] = 0.0
         units[part], squares[part] = _rounded(block, row_norm, step, most)
     return Table(units, _inverse(squares), step=step, row_norm=row_norm)

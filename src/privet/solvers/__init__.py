@@ -12,7 +12,7 @@ from privet.solvers.noisy_descent import noisy_gradient_descent
 from privet.solvers.objective_perturbation import objective_perturbation
 from privet.solvers.output_perturbation import output_perturbation
 from privet.solvers.plain_descent import projected_gradient_descent
-from privet.solvers.result import Result
+from privet.solvers.result import Draw, Result
 from privet.solvers.stochastic_descent import dp_sgd, follow
 from privet.solvers.updates import Adafactor, Adam, AdamW, GradientStep, UpdateRule
 from privet.solvers.variance_reduced import dp_svrg
@@ -23,6 +23,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "Choice",
+    "Draw",
     "GradientStep",
     "Path",
     "Release",

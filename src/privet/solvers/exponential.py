@@ -20,7 +20,7 @@ from privet.randomness import Random, system_random
 from privet.solvers.drawing import exact_choice, exact_fraction, exponential_weights, piece_weights
 from privet.solvers.noisy_descent import _lipschitz
 from privet.solvers.planning import public_records
-from privet.solvers.result import Result
+from privet.solvers.result import Draw
 from privet.theory import exponential_mechanism_bound
 
 __all__ = ["as_candidates", "exponential_mechanism", "penalties", "pure_guarantee", "records_exchanged"]
@@ -39,7 +39,7 @@ def exponential_mechanism(
     lipschitz: float | None = None,
     records: int | None = None,
     random: Random | None = None,
-) -> Result:
+) -> Draw:
     """Draw θ with density ∝ exp(−β Σ losses), β the largest that is epsilon-private: pure, no delta.
 
     With `candidates`, one of that finite set in any dimension; without, a point of an interval, in one dimension,
@@ -102,7 +102,7 @@ def exponential_mechanism(
             problem, points, slope, exponent, scores.unit
         )
     guarantee = pure_guarantee(epsilon, neighbours, f"losses no steeper than {slope:g}, enforced by cutting", random)
-    return Result(coef=coef, guarantee=guarantee, bound=bound)
+    return Draw(coef=coef, guarantee=guarantee, bound=bound)
 
 
 class _Scores(NamedTuple):

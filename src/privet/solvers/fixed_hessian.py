@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting import Gaussian, calibrate
+from privet.accounting import Event, Gaussian, calibrate
 from privet.clipping import Clip, LatticeSum, gram_sum
 from privet.errors import Interrupted, InvalidParameter
 from privet.noise import add_gaussian
@@ -40,6 +40,7 @@ def fixed_hessian_descent(
     neighbours: Neighbours = "replace_one",
     release: Release = "tail_average",
     records: int | None = None,
+    also: tuple[Event, ...] = (),
     start: Vector | None = None,
     random: Random | None = None,
 ) -> Result:
@@ -59,6 +60,7 @@ def fixed_hessian_descent(
     hessian_share : of the squared signal-to-noise ratio, in (0, 1)
     step_size : η, relative to the inverse curvature: 1 is a full step
     floor : least eigenvalue of the released XᵀX, in units of the noise's typical spectral norm
+    also : releases made before, e.g. of feature ranges, that the same budget has to cover
     others : as in `dp_sgd`
 
     Examples
@@ -87,7 +89,7 @@ def fixed_hessian_descent(
     ratio = math.sqrt((1 - hessian_share) / (hessian_share * steps))
 
     def priced(noise: float) -> Plan:
-        return replace(blank, noise_multiplier=noise, also=(Gaussian(noise_multiplier=noise * ratio),))
+        return replace(blank, noise_multiplier=noise, also=(Gaussian(noise_multiplier=noise * ratio), *also))
 
     noise = calibrate(lambda s: priced(s).event, epsilon=budget.epsilon, delta=budget.delta, neighbours=neighbours)
     plan = priced(noise)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from privet.plan import Plan
 from privet.privacy import Guarantee
 
-__all__ = ["Result"]
+__all__ = ["Draw", "Result"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,16 +18,27 @@ class Result:
     """Coefficients that may be published, and the statement that goes with them.
 
     `bound` is the proven bound on the expected excess risk over the domain, where a theorem gives one: for the loss
-    as it was bounded, which is the loss itself if nothing was clipped. `iterates` is there only if all were released,
-    and `plan` only if the run was one of noisy sums.
+    as it was bounded, which is the loss itself if nothing was clipped. `iterates` is there only if all were released.
     Everything here is public once the result is.
     """
 
     coef: NDArray[np.float64]
     guarantee: Guarantee
-    plan: Plan | None = None
+    plan: Plan
     bound: float | None = None
     iterates: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         return f"Result(shape={self.coef.shape}, {self.guarantee})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draw:
+    """Coefficients drawn at random in one go, without noisy sums and so without a plan; else as `Result`."""
+
+    coef: NDArray[np.float64]
+    guarantee: Guarantee
+    bound: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Draw(shape={self.coef.shape}, {self.guarantee})"
