@@ -1,0 +1,23 @@
+"""Private linear models with scikit-learn's face.
+
+>>> from privet.estimators import LogisticRegression
+>>> LogisticRegression(epsilon=1.0, bounds=(0, 1))
+LogisticRegression(bounds=(0, 1))
+"""
+
+from __future__ import annotations
+
+from privet.estimators.classifiers import LinearSVC, LogisticRegression
+from privet.estimators.regressors import HuberRegressor, LinearRegression, Ridge
+from privet.estimators.table_model import TableModel, fit_table, load_model
+
+__all__ = [
+    "HuberRegressor",
+    "LinearRegression",
+    "LinearSVC",
+    "LogisticRegression",
+    "Ridge",
+    "TableModel",
+    "fit_table",
+    "load_model",
+]

@@ -1,0 +1,260 @@
+"""What all private linear models share: bounded rows, one budget, a solver, coefficients in the data's own units."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from privet.accounting import Event, Gaussian, calibrate
+from privet.clipping import bounded_table
+from privet.errors import InvalidParameter
+from privet.estimators.scaling import Scaling, scaling_by_norm, scaling_from
+from privet.geometry import whole_space
+from privet.losses import Loss, Ridge
+from privet.plan import check_budget
+from privet.preprocessing import LearntRanges, private_ranges
+from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
+from privet.problem import LinearProblem
+from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
+from privet.solvers import Result, fixed_hessian_descent
+
+__all__ = ["PrivateLinearModel"]
+
+Vector = NDArray[np.float64]
+_RANGE_SHARE = 0.1  # of the squared signal, spent on ranges that were not given
+_NORM_SHARE = 0.03  # and on the norms of rows
+_LEAST_NORM = 2.0**-4
+_ROWS = 1 << 12
+_MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
+
+
+class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Shared by the estimators; not to be used by itself."""
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    bounds: Any
+    row_norm: float | None
+    fit_intercept: bool
+    alpha: float
+    max_iter: int | None
+    records: int | None
+    random_state: Any
+    _paid: tuple[Event, ...] = ()  # releases made before fit that its budget has to cover
+    _source: Random | None = None  # where randomness comes from, if the caller has decided
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True  # a missing value counts as the middle of its range
+        tags.non_deterministic = True  # the noise is never the same twice
+        return tags
+
+    def _table(self, X: Any, *, reset: bool) -> Any:
+        """`X` checked on public facts: its type, its shape, its columns."""
+        try:
+            return validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+            )
+        except ValueError as error:
+            if "could not convert" in str(error):  # scikit-learn's message quotes the cell
+                raise InvalidParameter(
+                    "Expected X to be numbers, got text in some column: a model needs numbers. Encode it with a "
+                    "TableEncoder and a public list of categories first."
+                ) from None
+            raise
+
+    def _random(self) -> Random:
+        """The system's randomness; a fixed seed's, which voids the guarantee, if a random_state was given."""
+        if self._source is not None:
+            return self._source
+        if self.random_state is None:
+            return system_random()
+        if isinstance(self.random_state, numbers.Integral):
+            return fixed_seed_voids_guarantee(int(self.random_state))
+        raise InvalidParameter(
+            f"Expected random_state to be None or a whole number, got {type(self.random_state).__name__}: other "
+            "generators are not cryptographic. Leave it out."
+        )
+
+    def _budget(self, rows: int) -> Budget:
+        check_neighbours(self.neighbours)
+        budget = check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
+        if self.neighbours == "add_remove":
+            return budget
+        if rows > 1 and self.delta >= 1 / rows:
+            raise InvalidParameter(
+                f"Expected delta below 1/n = {1 / rows:g}, got {self.delta!r}: publishing one record at random would "
+                "meet it. Use a delta well below 1/n."
+            )
+        return budget
+
+    def _fit_linear(
+        self,
+        X: Any,
+        labels: Vector,
+        loss: Loss,
+        *,
+        scaling: Scaling,
+        also: tuple[Event, ...],
+        settings: dict[str, float],
+        random: Random,
+    ) -> Result:
+        """Solve on prepared rows. `labels` of NaN, or outside the loss's set, empty their records."""
+        keep = np.asarray(loss.admissible(labels), dtype=bool)
+        rows = _scaled_sparse(X, scaling) if sparse.issparse(X) else X
+        table = bounded_table(rows, row_norm=1.0, keep=keep, prepare=None if sparse.issparse(X) else scaling.prepare)
+        problem = LinearProblem(
+            loss, table, np.where(keep, labels, 0.0), domain=whole_space(), ridge=Ridge(strength=self.alpha)
+        )
+        steps = int(settings["steps"]) if self.max_iter is None else int(self.max_iter)
+        result = fixed_hessian_descent(
+            problem,
+            budget=self._budget(X.shape[0]),
+            steps=steps,
+            clip=settings["clip"],
+            hessian_share=settings["hessian_share"],
+            step_size=settings["step_size"],
+            momentum=settings["momentum"],
+            neighbours=self.neighbours,
+            records=self.records,
+            also=(*self._paid, *also),
+            random=random,
+        )
+        self._event, self._source = result.plan.event, None
+        return result
+
+    def _scaling(
+        self, X: Any, target: Vector | None, random: Random
+    ) -> tuple[Scaling, tuple[float, float] | None, tuple[Event, ...]]:
+        """What is known of the features' ranges and rows' norms (and, with `target`, of its range), or learnt of them.
+
+        What is not given is learnt for a part of the budget: ranges first, then how long rows are once scaled, which
+        for sparse or correlated features is far less than the √features that ranges alone allow.
+        """
+        columns = X.shape[1]
+        given = self._given(X)
+        wanted = ({} if target is None else {"y": target}) | ({} if given is not None else _columns(X))
+        events: tuple[Event, ...] = ()
+        ranges: dict[str, tuple[float, float]] = {}
+        if wanted:
+            learnt = self._learnt(wanted, _RANGE_SHARE, X.shape[0], random)
+            events, ranges = (learnt.event,), learnt.ranges
+        if given is None:
+            ends = np.array([ranges[f"x{j}"] for j in range(columns)])
+            given = scaling_from(ends.T, columns, intercept=self.fit_intercept)
+        scaling = given
+        if sparse.issparse(X):  # zeros must stay zeros
+            scaling = replace(scaling, low=np.minimum(scaling.low, 0.0), high=np.maximum(scaling.high, 0.0))
+        if self.row_norm is None and columns > 1:
+            learnt = self._learnt({"norm": _norms(X, scaling)}, _NORM_SHARE, X.shape[0], random)
+            scaling = replace(scaling, norm=min(scaling.norm, max(learnt.ranges["norm"][1], _LEAST_NORM)))
+            events = (*events, learnt.event)
+        self._middle, self.ranges_ = scaling.middle, (scaling.low, scaling.high)
+        return scaling, ranges.get("y"), events
+
+    def _given(self, X: Any) -> Scaling | None:
+        columns = X.shape[1]
+        if self.row_norm is not None and self.bounds is not None:
+            raise InvalidParameter(
+                "Expected bounds=... or row_norm=..., got both: a row is bounded in one way. Leave one of the two out."
+            )
+        if self.row_norm is not None:
+            return scaling_by_norm(self.row_norm, columns, intercept=self.fit_intercept)
+        if self.bounds is not None:
+            return scaling_from(self.bounds, columns, intercept=self.fit_intercept)
+        if sparse.issparse(X) and columns > _MOST_SPARSE:
+            raise InvalidParameter(
+                f"Expected bounds=... for a sparse table of more than {_MOST_SPARSE:,} columns, got none: ranges of so "
+                "many columns cannot be learnt from one budget. Pass their public ranges, e.g. bounds=(0, 1)."
+            )
+        return None
+
+    def _learnt(self, columns: dict[str, Vector], share: float, rows: int, random: Random) -> LearntRanges:
+        """Private ranges for `share` of the squared signal."""
+        budget = self._budget(rows)
+        total = calibrate(
+            lambda s: Gaussian(noise_multiplier=s),
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            neighbours=self.neighbours,
+        )
+        return private_ranges(
+            columns,
+            columns=list(columns),
+            noise_multiplier=min(max(total / math.sqrt(share), 2.0**-9), 2.0**20),
+            neighbours=self.neighbours,
+            random=random,
+        )
+
+    def _predictions(self, X: Any) -> Vector:
+        """X @ coef + intercept, with features kept to the ranges they were trained in, missing ones in the middle."""
+        check_is_fitted(self)
+        table = self._table(X, reset=False)
+        coef = np.atleast_2d(self.coef_)
+        low, high = self.ranges_
+        if sparse.issparse(table):
+            table = table.copy()
+            with np.errstate(invalid="ignore"):
+                table.data = np.clip(table.data, low[table.indices], high[table.indices])
+            table.data[np.isnan(table.data)] = 0.0
+        else:
+            table = np.where(np.isnan(table), self._middle, np.clip(table, low, high))
+        return np.asarray(table @ coef.T + self.intercept_)
+
+    def _stated(self, guarantee: Guarantee, *extra: str) -> Guarantee:
+        """The guarantee with what an estimator assumes beyond its solver."""
+        ranges = "ranges were learnt and paid for"
+        if self.bounds is not None or self.row_norm is not None:
+            ranges = (
+                "the ranges in `bounds` are public" if self.bounds is not None else "the bound `row_norm` is public"
+            )
+        return replace(guarantee, assumptions=(*guarantee.assumptions, ranges, "a person has one row", *extra))
+
+
+def _columns(X: Any) -> dict[str, Vector]:
+    """Each column by a name."""
+    table = X.tocsc() if sparse.issparse(X) else X
+    dense = (table[:, [j]].toarray()[:, 0] if sparse.issparse(X) else table[:, j] for j in range(X.shape[1]))
+    return {f"x{j}": np.asarray(column, dtype=np.float64) for j, column in enumerate(dense)}
+
+
+def _norms(X: Any, scaling: Scaling) -> Vector:
+    """The norm of each row once its features are scaled, without the constant. Private."""
+    norms = np.empty(X.shape[0])
+    with np.errstate(all="ignore"):
+        if sparse.issparse(X):
+            squares = _scaled_data(X, scaling) ** 2
+            rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+            norms[:] = np.sqrt(np.bincount(rows, weights=squares, minlength=X.shape[0]))
+            return norms
+        for first in range(0, len(norms), _ROWS):
+            part = slice(first, first + _ROWS)
+            norms[part] = np.sqrt(np.square(scaling.features(np.asarray(X[part], dtype=np.float64))).sum(axis=1))
+    return norms
+
+
+def _scaled_data(X: Any, scaling: Scaling) -> Vector:
+    places = X.indices
+    with np.errstate(all="ignore"):
+        values = np.clip(X.data.astype(np.float64), scaling.low[places], scaling.high[places]) / scaling.half[places]
+    return np.where(np.isnan(values), 0.0, values)
+
+
+def _scaled_sparse(X: Any, scaling: Scaling) -> Any:
+    """As `scaling.prepare`, for ranges that hold 0."""
+    rows = sparse.csr_matrix((_scaled_data(X, scaling), X.indices, X.indptr), shape=X.shape)
+    if scaling.intercept:
+        rows = sparse.hstack([rows, np.ones((rows.shape[0], 1))], format="csr")
+    rows.data *= scaling.shrink
+    return rows

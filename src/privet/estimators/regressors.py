@@ -1,0 +1,221 @@
+"""Private linear regressors with scikit-learn's face."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import column_or_1d
+
+from privet.clipping.table import as_vector
+from privet.errors import InvalidParameter
+from privet.estimators.linear import PrivateLinearModel, Vector
+from privet.losses import HuberLoss, Loss, SquaredLoss
+from privet.privacy import Neighbours
+
+__all__ = ["HuberRegressor", "LinearRegression", "Ridge"]
+
+_SETTINGS = {"steps": 20, "clip": 0.5, "hessian_share": 0.4, "step_size": 0.5, "momentum": 0.5}
+
+
+class _LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
+    target_range: Any
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # on scikit-learn's tiny test tables, as privacy must have it
+        return tags
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any) -> _LinearRegressor:
+        """Train on private rows `X` and targets `y`; `guarantee_` says what that promises."""
+        table = self._table(X, reset=True)
+        if y is None:
+            raise InvalidParameter(
+                f"Expected targets: {type(self).__name__} requires y to be passed, but the target y is None. "
+                "Pass one number a row."
+            )
+        target = as_vector(column_or_1d(np.asarray(y), warn=True), table.shape[0])
+        given = None if self.target_range is None else _range(self.target_range)
+        random = self._random()
+        scaling, learnt, events = self._scaling(table, target if given is None else None, random)
+        low, high = given if given is not None else learnt  # type: ignore[misc]  # one of the two is there
+        middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
+        with np.errstate(all="ignore"):
+            scaled = np.clip((target - middle) / half, -1.0, 1.0)  # NaN stays, and empties its record
+        result = self._fit_linear(
+            table, scaled, self._loss(), scaling=scaling, also=events, settings=_SETTINGS, random=random
+        )
+        coef, intercept = scaling.unscaled(result.coef[:, None])
+        self.coef_ = coef[0] * half
+        self.intercept_ = float(intercept[0] * half + middle)
+        self.target_range_ = (float(low), float(high))
+        known = "the range in `target_range` is public"
+        self.guarantee_ = self._stated(result.guarantee, *(() if given is None else (known,)))
+        self.n_iter_ = result.plan.steps
+        return self
+
+    def predict(self, X: Any) -> Vector:
+        """The predicted target, kept within its range."""
+        return np.clip(self._predictions(X)[:, 0], *self.target_range_)
+
+
+class LinearRegression(_LinearRegressor):
+    """Least squares under one budget.
+
+    Promise: `guarantee_` meets (epsilon, delta): ranges (if not given), the features' second moment and every gradient
+    are paid from it. Theorem: see `privet.solvers.fixed_hessian_descent`; composition is exact.
+
+    Parameters
+    ----------
+    epsilon, delta, neighbours, bounds, row_norm, fit_intercept, max_iter, records, random_state : as in
+        `LogisticRegression`
+    target_range : (low, high), the target's public range; None learns it privately with the features'
+    alpha : strength of the penalty (alpha/2)‖θ‖² on the scaled problem
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet.estimators import LinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(4000, 2))
+    >>> y = X @ [3, -2] + 1
+    >>> model = LinearRegression(epsilon=1, bounds=(-1, 1), target_range=(-5, 7)).fit(X, y)
+    >>> model.score(X, y) > 0.95, model.guarantee_.epsilon <= 1
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        neighbours: Neighbours = "replace_one",
+        bounds: Any = None,
+        row_norm: float | None = None,
+        target_range: Any = None,
+        fit_intercept: bool = True,
+        alpha: float = 0.0,
+        max_iter: int | None = None,
+        records: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.neighbours = neighbours
+        self.bounds = bounds
+        self.row_norm = row_norm
+        self.target_range = target_range
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.records = records
+        self.random_state = random_state
+
+    def _loss(self) -> Loss:
+        return SquaredLoss(factor=1.0)
+
+
+class Ridge(LinearRegression):
+    """Least squares with a penalty; `LinearRegression` with alpha = 0.01.
+
+    Examples
+    --------
+    >>> from privet.estimators import Ridge
+    >>> Ridge(epsilon=1).alpha
+    0.01
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        neighbours: Neighbours = "replace_one",
+        bounds: Any = None,
+        row_norm: float | None = None,
+        target_range: Any = None,
+        fit_intercept: bool = True,
+        alpha: float = 0.01,
+        max_iter: int | None = None,
+        records: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            neighbours=neighbours,
+            bounds=bounds,
+            row_norm=row_norm,
+            target_range=target_range,
+            fit_intercept=fit_intercept,
+            alpha=alpha,
+            max_iter=max_iter,
+            records=records,
+            random_state=random_state,
+        )
+
+
+class HuberRegressor(_LinearRegressor):
+    """Regression that large residuals move less: quadratic up to `threshold` half ranges of the target, then linear.
+
+    Parameters are those of `LinearRegression`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet.estimators import HuberRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(4000, 1))
+    >>> model = HuberRegressor(epsilon=1, bounds=(-1, 1), target_range=(-3, 3)).fit(X, 2 * X[:, 0])
+    >>> model.score(X, 2 * X[:, 0]) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        threshold: float = 0.1,
+        neighbours: Neighbours = "replace_one",
+        bounds: Any = None,
+        row_norm: float | None = None,
+        target_range: Any = None,
+        fit_intercept: bool = True,
+        alpha: float = 0.0,
+        max_iter: int | None = None,
+        records: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.threshold = threshold
+        self.neighbours = neighbours
+        self.bounds = bounds
+        self.row_norm = row_norm
+        self.target_range = target_range
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.records = records
+        self.random_state = random_state
+
+    def _loss(self) -> Loss:
+        return HuberLoss(threshold=self.threshold)
+
+
+def _range(ends: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in ends)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise InvalidParameter(
+            f"Expected target_range=(low, high) with finite numbers, low below high, got {ends!r}: targets are clipped "
+            "to it. Pass the target's public range, or None to learn it privately."
+        )
+    return low, high

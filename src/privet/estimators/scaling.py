@@ -1,0 +1,101 @@
+"""Public facts about features: rows to norm at most 1, and coefficients back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.clipping.lattice import check_clip
+from privet.errors import InvalidParameter
+
+__all__ = ["Scaling", "scaling_by_norm", "scaling_from"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Scaling:
+    """Each feature from its range [low, high] into [−1, 1], a constant beside them, and the row to norm at most 1.
+
+    A range that holds 0 is divided by its larger end, so that 0 stays 0; another is centred. Values outside count as
+    the nearest end; a missing value, as the middle (or 0). `norm` bounds the row of features before the constant
+    joins it: √features unless something better is known; longer rows are shortened later.
+
+    Examples
+    --------
+    >>> scaling = Scaling(low=np.array([0.0, 10.0]), high=np.array([10.0, 20.0]), intercept=True, norm=math.sqrt(2))
+    >>> (scaling.prepare(np.array([[5.0, np.nan]])) * math.sqrt(3)).round(6).tolist()
+    [[0.5, 0.0, 1.0]]
+    """
+
+    low: Vector
+    high: Vector
+    intercept: bool
+    norm: float
+
+    @property
+    def shrink(self) -> float:
+        """What the scaled row and its constant are multiplied by to have norm at most 1."""
+        return 1.0 / math.hypot(self.norm, float(self.intercept))
+
+    @property
+    def middle(self) -> Vector:
+        """What becomes 0: 0 itself where the range holds it, else the middle."""
+        return np.where(self._holds_zero, 0.0, self.low / 2 + self.high / 2)
+
+    @property
+    def half(self) -> Vector:
+        """What becomes 1: the largest distance from `middle` in the range; 1 where there is none."""
+        width = np.where(
+            self._holds_zero, np.maximum(np.abs(self.low), np.abs(self.high)), self.high / 2 - self.low / 2
+        )
+        return np.where(width > 0, width, 1.0)
+
+    @property
+    def _holds_zero(self) -> NDArray[np.bool_]:
+        return np.asarray((self.low <= 0) & (self.high >= 0))
+
+    def features(self, rows: Vector) -> Vector:
+        """Raw rows to rows of values in [−1, 1]. Private in, private out; each row by itself."""
+        scaled = (np.clip(rows, self.low, self.high) - self.middle) / self.half
+        scaled[np.isnan(scaled)] = 0.0
+        return scaled
+
+    def prepare(self, rows: Vector) -> Vector:
+        """Raw rows to rows with their constant, of norm at most 1 if `norm` holds."""
+        scaled = self.features(rows)
+        if self.intercept:
+            scaled = np.column_stack([scaled, np.ones(len(scaled))])
+        scaled *= self.shrink
+        return scaled
+
+    def unscaled(self, theta: Vector) -> tuple[Vector, Vector]:
+        """Coefficients and intercepts in the features' own units, from θ (columns, outputs) on prepared rows."""
+        count = len(self.low)
+        coef = theta[:count].T * self.shrink / self.half
+        intercept = theta[count] * self.shrink if self.intercept else np.zeros(theta.shape[1])
+        return coef, intercept - coef @ self.middle
+
+
+def scaling_from(bounds: Any, columns: int, *, intercept: bool) -> Scaling:
+    """Ranges as the caller gives them: (low, high), each one number or one a feature."""
+    try:
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (columns,)) for end in bounds)
+    except (TypeError, ValueError):
+        low = high = np.full(columns, np.nan)
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+        raise InvalidParameter(
+            f"Expected bounds=(low, high) with finite numbers, one or {columns} each, low at most high: the features' "
+            "public ranges bound what a record can change. Pass e.g. bounds=(0, 1), or None to learn them privately."
+        )
+    return Scaling(low=low.copy(), high=high.copy(), intercept=intercept, norm=math.sqrt(columns))
+
+
+def scaling_by_norm(row_norm: float, columns: int, *, intercept: bool) -> Scaling:
+    """Rows whose public bound is on their norm, e.g. those of a `TableEncoder`."""
+    size = np.full(columns, check_clip(row_norm, name="row_norm"))
+    return Scaling(low=-size, high=size, intercept=intercept, norm=1.0)

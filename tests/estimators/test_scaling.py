@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from privet.errors import InvalidParameter
+from privet.estimators.scaling import Scaling, scaling_from
+
+
+@given(
+    hnp.arrays(np.float64, (5, 3), elements=st.floats(allow_nan=True, allow_infinity=True)),
+    st.booleans(),
+)
+def test_prepared_rows_have_norm_at_most_one(rows: np.ndarray, intercept: bool) -> None:
+    """Whatever is in a cell, the prepared row is finite and no longer than 1, up to rounding."""
+    scaling = scaling_from(([-1e3, 0, 5], [1e3, 1, 5]), 3, intercept=intercept)
+    with np.errstate(all="ignore"):
+        prepared = scaling.prepare(rows)
+    assert np.isfinite(prepared).all()
+    assert (np.linalg.norm(prepared, axis=1) <= 1 + 1e-15).all()
+
+
+def test_coefficients_come_back_in_the_data_s_units() -> None:
+    """A model on prepared rows and its unscaled form predict the same inside the ranges."""
+    rng = np.random.default_rng(0)
+    scaling = Scaling(low=np.array([-3.0, 4.0]), high=np.array([1.0, 10.0]), intercept=True, norm=1.5)
+    X = rng.uniform(scaling.low, scaling.high, size=(20, 2))
+    theta = rng.normal(size=(3, 2))
+    coef, intercept = scaling.unscaled(theta)
+    np.testing.assert_allclose(X @ coef.T + intercept, scaling.prepare(X) @ theta)
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (0, np.inf), ("a", "b"), 3, (0, 1, 2), ([0, 0], [1, 1])])
+def test_ranges_that_bound_nothing_are_refused(bounds: object) -> None:
+    """Two finite ends, in order, one or one a feature; else a kind error."""
+    with pytest.raises(InvalidParameter, match="bounds="):
+        scaling_from(bounds, 3, intercept=True)

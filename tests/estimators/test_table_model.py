@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from privet import Budget
+from privet.cli import main
+from privet.errors import InvalidParameter
+from privet.estimators import fit_table, load_model
+from privet.preprocessing import Category, Number, Schema, Target, dump_schema
+from privet.randomness import fixed_seed_voids_guarantee
+
+BUDGET = Budget(epsilon=2.0, delta=1e-6)
+COLUMNS: dict[str, Any] = {"age": Number(low=0, high=100), "job": Category(values=("baker", "smith", "nurse"))}
+LABELS = Schema(columns=COLUMNS, target=Target(column="ill", kind="label", values=("no", "yes")))
+NUMBERS = Schema(columns=COLUMNS, target=Target(column="pay", kind="number", low=0, high=200))
+
+
+def table(n: int = 6000) -> dict[str, list[Any]]:
+    rng = np.random.default_rng(0)
+    age = rng.uniform(0, 100, n)
+    job = rng.choice(["baker", "smith", "nurse"], n)
+    ill = np.where(age + 30 * (job == "smith") > 60, "yes", "no")
+    pay = 20 + age + 40 * (job == "nurse")
+    return {"age": age.tolist(), "job": job.tolist(), "ill": ill.tolist(), "pay": pay.tolist()}
+
+
+@pytest.mark.parametrize("schema", [LABELS, NUMBERS])
+def test_a_saved_model_is_data_and_predicts_the_same(schema: Schema, tmp_path: Path) -> None:
+    """model.json holds numbers and names only; loaded, it predicts, scores and promises what it did."""
+    data = table()
+    model = fit_table(data, schema, budget=BUDGET)
+    assert model.score(data) > 0.85
+    path = model.save(tmp_path / "model")
+    assert json.loads(path.read_text())["format"] == "privet model"
+    loaded = load_model(tmp_path / "model")
+    assert loaded.predict(data).tolist() == model.predict(data).tolist()
+    assert loaded.guarantee == model.guarantee
+    assert loaded.event == model.event
+    assert loaded.schema == model.schema
+
+
+def test_what_the_schema_leaves_open_is_learnt_within_the_budget() -> None:
+    """Open ranges and code books are learnt, shown in the schema, and paid for by the same budget."""
+    schema = Schema(columns={"age": Number(), "job": Category()}, target=LABELS.target)
+    model = fit_table(table(), schema, budget=BUDGET)
+    assert not model.schema.unknown
+    assert model.guarantee.epsilon <= 2.0
+    assert "Approximate" in repr(model.event)
+    assert model.score(table()) > 0.85
+
+
+def test_a_fixed_seed_voids_the_guarantee_also_when_saved(tmp_path: Path) -> None:
+    """The stamp survives the file."""
+    model = fit_table(table(), LABELS, budget=BUDGET, random=fixed_seed_voids_guarantee(1))
+    model.save(tmp_path)
+    assert str(load_model(tmp_path).guarantee).startswith("NOT PRIVATE: fixed seed")
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (Schema(columns=COLUMNS), "schema with a target"),
+        (Schema(columns=COLUMNS, target=Target(column="n", kind="count", low=0, high=9)), "Poisson regression"),
+    ],
+)
+def test_targets_that_no_model_fits_are_refused(schema: Schema, message: str) -> None:
+    """No target, or one of counts: refused with what to write."""
+    with pytest.raises(InvalidParameter, match=message):
+        fit_table(table(50), schema, budget=BUDGET)
+
+
+def test_other_files_are_not_taken_for_models(tmp_path: Path) -> None:
+    """A model.json of another format or version is refused."""
+    (tmp_path / "model.json").write_text('{"format": "privet model", "version": 99}')
+    with pytest.raises(InvalidParameter, match="version 1"):
+        load_model(tmp_path)
+    (tmp_path / "model.json").write_text("not JSON")
+    with pytest.raises(InvalidParameter, match="version 1"):
+        load_model(tmp_path)
+
+
+def test_numbers_have_no_probabilities() -> None:
+    """predict_proba is for labels."""
+    model = fit_table(table(500), NUMBERS, budget=BUDGET)
+    with pytest.raises(InvalidParameter, match="Use predict"):
+        model.predict_proba(table(5))
+
+
+def test_the_commands_fit_and_predict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`privet schema`, `fit` and `predict` go from a CSV file to predictions, with the guarantee printed."""
+    monkeypatch.chdir(tmp_path)
+    data = table()
+    with open("table.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(data)
+        writer.writerows(zip(*data.values(), strict=True))
+    Path("table.toml").write_text(dump_schema(LABELS))
+    run = CliRunner()
+    skeleton = run.invoke(main, ["schema", "table.csv", "--target", "ill"])
+    assert skeleton.exit_code == 0
+    assert '"age"' in skeleton.output
+    fit = ["fit", "table.csv", "--schema", "table.toml", "--epsilon", "1", "--delta", "1e-6", "--out", "model"]
+    told = run.invoke(main, fit)
+    assert told.exit_code == 0, told.output
+    assert "differentially private" in told.output
+    assert "model.json" in told.output
+    record = json.loads(run.invoke(main, [*fit, "--json"]).output)
+    assert record["epsilon"] <= 1
+    predicted = run.invoke(main, ["predict", "model", "table.csv"]).output.splitlines()
+    assert predicted[0] == "ill"
+    assert set(predicted[1:]) == {"no", "yes"}
+    odds = run.invoke(main, ["predict", "model", "table.csv", "--proba"]).output.splitlines()
+    assert odds[0] == "no,yes"
+    wrong = run.invoke(main, [*fit, "--target", "pay"])
+    assert wrong.exit_code == 2
+    assert "declare the target" in wrong.output
