@@ -6,6 +6,9 @@ privet noise       privet.accounting.calibrate
 privet compare     privet.accounting.compare
 privet profile     privet.accounting.profile
 privet meaning     privet.report.meaning
+privet fit         privet.estimators.fit_table
+privet predict     privet.estimators.load_model
+privet schema      privet.preprocessing.schema_skeleton
 """
 
 from __future__ import annotations

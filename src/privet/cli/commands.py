@@ -25,6 +25,7 @@ from privet.cli.options import (
     step_of,
     step_options,
 )
+from privet.cli.training import fit, predict, schema
 from privet.privacy import Guarantee, Neighbours, check_epsilon, down, up
 from privet.report.meaning import RELATION
 
@@ -38,9 +39,9 @@ _delta = click.option("--delta", type=float, required=True, help="Probability le
 @click.group(cls=Answers, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(privet.__version__, prog_name="privet")
 def main() -> None:
-    """What a private run costs, as an upper bound that is proved.
+    """Train private models of tables, and price private runs by an upper bound that is proved.
 
-    Describe one DP-SGD run by flags, or anything by --events FILE.
+    To price, describe one DP-SGD run by flags, or anything by --events FILE.
     """
 
 
@@ -227,3 +228,7 @@ def _round_grid(end: float) -> NDArray[np.float64]:
 
 def _record(run: Event, neighbours: Neighbours) -> dict[str, Any]:
     return {"neighbours": neighbours, "event": json.loads(to_json(run))}
+
+
+for _command in (fit, predict, schema):
+    main.add_command(_command)

@@ -1,0 +1,104 @@
+"""The commands that read a table: its schema, a model of it, predictions by that model."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from privet.cli.answers import answer, guarantee_record
+from privet.errors import InvalidParameter
+from privet.privacy import Budget, Neighbours
+
+__all__ = ["fit", "predict", "schema"]
+
+_table = click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+@click.command(epilog="Python: privet.estimators.fit_table(table, schema, budget=...)")
+@_table
+@click.option(
+    "--schema",
+    "schema_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    required=True,
+    help="Public facts about the columns, TOML or JSON; `privet schema` writes a skeleton.",
+)
+@click.option("--target", help="The column to predict, if the schema is to be checked against it.")
+@click.option("--epsilon", type=float, required=True, help="The epsilon to spend.")
+@click.option("--delta", type=float, required=True, help="Probability left out of the promise, e.g. 1e-6.")
+@click.option(
+    "--neighbours",
+    type=click.Choice(get_args(Neighbours)),
+    default="replace_one",
+    show_default=True,
+    help="Which two tables must look alike.",
+)
+@click.option("--records", type=int, help="Under add_remove, a public guess of the number of rows.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the model.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+def fit(
+    table: Path,
+    schema_file: Path,
+    target: str | None,
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours,
+    records: int | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Train a private linear model of a CSV table, and say what that promises."""
+    from privet.estimators import fit_table  # scikit-learn takes a second to import
+    from privet.preprocessing import read_schema
+
+    facts = read_schema(schema_file)
+    if target is not None and (facts.target is None or facts.target.column != target):
+        raise InvalidParameter(
+            f"Expected the schema to declare the target {target!r}, got another or none: nothing says how to read it. "
+            f'Write target = {{ column = "{target}", kind = "label", values = [...] }} in the schema.'
+        )
+    budget = Budget(epsilon=epsilon, delta=delta)
+    model = fit_table(table, facts, budget=budget, neighbours=neighbours, records=records)
+    saved = model.save(out)
+    record = {**guarantee_record(model.guarantee, model.event), "model": str(saved)}
+    answer(f"{model.guarantee}\nModel written to {saved}.", record, as_json=as_json)
+
+
+@click.command(epilog="Python: privet.estimators.load_model(folder).predict(table)")
+@click.argument("model", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@_table
+@click.option("--proba", is_flag=True, help="Probabilities of the classes instead of the likeliest one.")
+def predict(model: Path, table: Path, proba: bool) -> None:
+    """Predict the target of each row of a CSV table, as CSV on standard output."""
+    from privet.estimators import load_model
+
+    loaded = load_model(model)
+    target = loaded.schema.target
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if proba:
+        writer.writerow(target.classes if target is not None else ())
+        writer.writerows(loaded.predict_proba(table).tolist())
+        return
+    writer.writerow([target.column if target is not None else "target"])
+    writer.writerows([value] for value in loaded.predict(table).tolist())
+
+
+@click.command(epilog="Python: privet.preprocessing.schema_skeleton(header)")
+@_table
+@click.option("--target", help="The column to predict.")
+@click.option("--json", "as_json", is_flag=True, help="Only the names of the columns, in JSON.")
+def schema(table: Path, target: str | None, as_json: bool) -> None:
+    """Write the skeleton of a schema from the header of a CSV table; no row is read."""
+    from privet.preprocessing import schema_skeleton
+    from privet.preprocessing.tables import header
+
+    names = header(table) or []
+    if as_json:
+        click.echo(json.dumps({"columns": names, "target": target}))
+        return
+    click.echo(schema_skeleton(names, target=target), nl=False)
