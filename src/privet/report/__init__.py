@@ -1,13 +1,16 @@
 """Reports for people: what an epsilon means, and figures.
 
     meaning(run, delta=..., neighbours=...)     what the best attack can gain, in words
-    profile_figure, steps_figure, tradeoff_figure, comparison_figure, save      needs the extra `privet[plot]`
+    profile_figure, steps_figure, tradeoff_figure, comparison_figure     what a run costs; needs `privet[plot]`
+    accuracy_figure                             what privacy costs a model; likewise
+    save                                        any of them to a file
 
 The figures import matplotlib only when one is drawn.
 """
 
 from __future__ import annotations
 
+from privet.report.accuracy import accuracy_figure
 from privet.report.figures import comparison_figure, profile_figure, save, steps_figure, tradeoff_figure
 from privet.report.meaning import Attack, Meaning, meaning, reach
 from privet.report.tradeoff import best_attack, best_guess, implied_profile, posterior
@@ -15,6 +18,7 @@ from privet.report.tradeoff import best_attack, best_guess, implied_profile, pos
 __all__ = [
     "Attack",
     "Meaning",
+    "accuracy_figure",
     "best_attack",
     "best_guess",
     "comparison_figure",

@@ -1,4 +1,4 @@
-"""Four figures: the profile, epsilon against steps, the trade-off curve, all accountants side by side.
+"""Four figures of a run's price: the profile, epsilon against steps, the trade-off curve, all accountants side by side.
 
 Each returns a matplotlib `Figure` of its own (no global state, no window) on white with dark text, so that it reads
 the same on a light and on a dark page. Curves are told apart by colour (Okabe and Ito's eight, safe for the
@@ -27,19 +27,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["comparison_figure", "profile_figure", "save", "steps_figure", "tradeoff_figure"]
+__all__ = [
+    "FAINT",
+    "INK",
+    "canvas",
+    "comparison_figure",
+    "profile_figure",
+    "save",
+    "steps_figure",
+    "styles",
+    "tradeoff_figure",
+]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1)), "-", "--")
-_INK, _FAINT, _PAPER = "#222222", "#8a8a8a", "#ffffff"
+INK, FAINT, _PAPER = "#222222", "#8a8a8a", "#ffffff"
 _STYLE: dict[Any, Any] = {
     "font.size": 11,
     "font.family": "DejaVu Sans",
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.edgecolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "axes.facecolor": _PAPER,
     "figure.facecolor": _PAPER,
     "savefig.facecolor": _PAPER,
@@ -84,9 +94,9 @@ def profile_figure(
     """
     check_neighbours(neighbours)
     named = _named(runs)
-    with _canvas("Privacy profile", f"δ for every ε, upper bound; {RELATION[neighbours]}") as (figure, axes):
+    with canvas("Privacy profile", f"δ for every ε, upper bound; {RELATION[neighbours]}") as (figure, axes):
         smallest, ends = 1.0, []
-        for style, (name, run) in zip(_styles(), named.items(), strict=False):
+        for style, (name, run) in zip(styles(), named.items(), strict=False):
             at = epsilons
             if at is None:
                 at = np.linspace(0.0, reach(run, neighbours=neighbours, accountant=accountant), 61)
@@ -97,9 +107,9 @@ def profile_figure(
         axes.set(xlabel="ε (nats)", ylabel="δ (probability)", yscale="log", ylim=(smallest / 3, 2.0))
         axes.set_xlim(min(ends), max(ends))
         if mark is not None:
-            axes.plot(*mark, marker="o", color=_INK, linestyle="none", zorder=3)
+            axes.plot(*mark, marker="o", color=INK, linestyle="none", zorder=3)
             axes.annotate(
-                f"ε = {up(mark[0], 4)}, δ = {up(mark[1], 3)}", mark, (8, 6), textcoords="offset points", color=_INK
+                f"ε = {up(mark[0], 4)}, δ = {up(mark[1], 3)}", mark, (8, 6), textcoords="offset points", color=INK
             )
         _legend(axes, named)
     return figure
@@ -140,8 +150,8 @@ def steps_figure(
         for name, event in named.items()
         for accountant in accountants
     }
-    with _canvas("Privacy spent", f"ε at δ = {delta:.3g}, upper bound; {RELATION[neighbours]}") as (figure, axes):
-        for style, (name, (event, accountant)) in zip(_styles(), curves.items(), strict=False):
+    with canvas("Privacy spent", f"ε at δ = {delta:.3g}, upper bound; {RELATION[neighbours]}") as (figure, axes):
+        for style, (name, (event, accountant)) in zip(styles(), curves.items(), strict=False):
             spent = [
                 accounting.epsilon(event * count, delta=delta, neighbours=neighbours, accountant=accountant)
                 for count in counts
@@ -174,9 +184,9 @@ def tradeoff_figure(runs: Event | Mapping[str, Event], *, neighbours: Neighbours
     check_neighbours(neighbours)
     named = _named(runs) if isinstance(runs, Mapping) else {"this run": runs}
     rates = np.unique(np.concatenate((np.geomspace(1e-5, 0.05, 60), np.linspace(0.05, 1.0, 96))))
-    with _canvas("What the best attack must get wrong", RELATION[neighbours], size=(6.0, 6.2)) as (figure, axes):
-        axes.plot([0, 1], [1, 0], color=_FAINT, linewidth=1.2, label="perfect privacy")
-        for style, (name, run) in zip(_styles(), named.items(), strict=False):
+    with canvas("What the best attack must get wrong", RELATION[neighbours], size=(6.0, 6.2)) as (figure, axes):
+        axes.plot([0, 1], [1, 0], color=FAINT, linewidth=1.2, label="perfect privacy")
+        for style, (name, run) in zip(styles(), named.items(), strict=False):
             profile = run_profile(run, neighbours=neighbours, accountant=accountant)
             misses = 1.0 - best_attack(profile, rates, grid=64, refinements=0)
             axes.plot(rates, misses, label=name, **style)
@@ -213,15 +223,15 @@ def comparison_figure(run: Event, *, delta: float, neighbours: Neighbours) -> Fi
     end = (longest if len(near) == len(known) else 1.6 * max(near)) or 1.0
     size = (7.4, 1.5 + 0.42 * len(rows))
     subtitle = f"ε at δ = {delta:.3g}, upper bounds; {RELATION[neighbours]}"
-    with _canvas("Every accountant's price for the same run", subtitle, size=size) as (figure, axes):
+    with canvas("Every accountant's price for the same run", subtitle, size=size) as (figure, axes):
         drawn = [0.0 if math.isnan(value) else min(value, end) for value in values]
         colours = [_COLOURS[0] if value == best else "#9dbfd6" if value <= end else "#dde5ea" for value in values]
         axes.barh(range(len(rows)), drawn, color=colours, height=0.68)
         for place, (row, value, length) in enumerate(zip(rows, values, drawn, strict=True)):
             if row.epsilon is None or math.isnan(value):
-                said, colour = ("no bound" if row.epsilon is None else "∞"), _FAINT
+                said, colour = ("no bound" if row.epsilon is None else "∞"), FAINT
             else:
-                said, colour = up(value, 5) + (" (bar cut)" if value > end else ""), _INK
+                said, colour = up(value, 5) + (" (bar cut)" if value > end else ""), INK
             axes.annotate(said, (length, place), (5, 0), textcoords="offset points", va="center", color=colour)
         axes.set_yticks(range(len(rows)), [row.accountant for row in rows])
         axes.invert_yaxis()
@@ -255,7 +265,8 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 @contextmanager
-def _canvas(title: str, subtitle: str, size: tuple[float, float] = (7.4, 4.6)) -> Iterator[tuple[Figure, Axes]]:
+def canvas(title: str, subtitle: str, size: tuple[float, float] = (7.4, 4.6)) -> Iterator[tuple[Figure, Axes]]:
+    """A figure in the house style, titled; a kind error where matplotlib is missing."""
     try:
         import matplotlib as mpl
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -273,7 +284,8 @@ def _canvas(title: str, subtitle: str, size: tuple[float, float] = (7.4, 4.6)) -
         yield figure, axes
 
 
-def _styles() -> Iterator[dict[str, Any]]:
+def styles() -> Iterator[dict[str, Any]]:
+    """Colours and dashes of curve after curve, over and over."""
     while True:
         for colour, dashes in zip(_COLOURS, _DASHES, strict=True):
             yield {"color": colour, "linestyle": dashes}
