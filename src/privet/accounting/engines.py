@@ -12,8 +12,6 @@ from privet.accounting.contour import (
     Steps,
     best_order,
     chernoff_log_delta,
-    contour_delta,
-    contour_epsilon,
     contour_upper,
     infinite_mass,
 )
