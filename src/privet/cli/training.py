@@ -10,7 +10,7 @@ from typing import get_args
 
 import click
 
-from privet.cli.answers import answer, guarantee_record
+from privet.cli.answers import Answering, answer, guarantee_record
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours
 
@@ -19,7 +19,7 @@ __all__ = ["fit", "predict", "schema"]
 _table = click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
-@click.command(epilog="Python: privet.estimators.fit_table(table, schema, budget=...)")
+@click.command(cls=Answering, epilog="Python: privet.estimators.fit_table(table, schema, budget=...)")
 @_table
 @click.option(
     "--schema",
@@ -69,7 +69,7 @@ def fit(
     answer(f"{model.guarantee}\nModel written to {saved}.", record, as_json=as_json)
 
 
-@click.command(epilog="Python: privet.estimators.load_model(folder).predict(table)")
+@click.command(cls=Answering, epilog="Python: privet.estimators.load_model(folder).predict(table)")
 @click.argument("model", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @_table
 @click.option("--proba", is_flag=True, help="Probabilities of the classes instead of the likeliest one.")
@@ -88,7 +88,7 @@ def predict(model: Path, table: Path, proba: bool) -> None:
     writer.writerows([value] for value in loaded.predict(table).tolist())
 
 
-@click.command(epilog="Python: privet.preprocessing.schema_skeleton(header)")
+@click.command(cls=Answering, epilog="Python: privet.preprocessing.schema_skeleton(header)")
 @_table
 @click.option("--target", help="The column to predict.")
 @click.option("--json", "as_json", is_flag=True, help="Only the names of the columns, in JSON.")
