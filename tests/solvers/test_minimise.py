@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -225,3 +226,27 @@ def test_many_blocks_add_up() -> None:
     assert np.allclose(solver.gradient(w, np.zeros(5)), plain, rtol=1e-11)
     bends = 1 / (2 + 2 * np.cosh(rows @ w))
     assert np.allclose(solver._hessian(w), (rows.T * bends) @ rows + 3 * np.eye(5), rtol=1e-10)
+
+
+def test_rounding_of_predictions_is_allowed_for() -> None:
+    """Where labels lie near huge predictions, slopes keep the rounding of z, and the error bound holds."""
+    X = 1e3 * records("half_squared")[0]  # all rows at the full norm
+    X[:] = np.abs(X)
+    w = 1e8 * np.sqrt([2.0, 3.0, 5.0])  # all 53 bits in use
+    rows = of(glm("half_squared", X, np.zeros(60), row_norm=1.0), 1.0, 2.0).problem.table
+    labels = (rows.units * rows.step) @ w + np.linspace(-1e-3, 1e-3, 60)
+    solver = of(glm("half_squared", X, labels, row_norm=1.0), 1.0, 2.0)
+    solver = replace(solver, centre=w)
+    exact = exact_gradient(solver, w, np.zeros(3))
+    gap = float(mpmath.norm([mpmath.mpf(f) - e for f, e in zip(solver.gradient(w, np.zeros(3)), exact, strict=True)]))
+    public = 2.0 * solver.strength * float(np.linalg.norm(w)) * 2.0**-50
+    assert 1e-9 < gap <= solver._error(60.0, float(np.linalg.norm(w)), 0.0) - public
+
+
+def test_certificate_counts_the_error_of_the_gradient() -> None:
+    """However small the computed gradient is, the certified distance is at least its error ÷ strength."""
+    solver = made("logistic", whole_space(), None, strength=1e-3)
+    best = solver.solve(solver.least_tolerance(records=60))
+    bound, gradient = solver._distance(best, np.zeros(3))
+    error = solver._error(60.0, float(np.linalg.norm(best)), 0.0)
+    assert bound * solver.strength >= float(np.linalg.norm(gradient)) + error

@@ -9,8 +9,8 @@ from privet.solvers.exponential import exponential_mechanism
 from privet.solvers.fixed_hessian import fixed_hessian_descent
 from privet.solvers.newton import newton_descent
 from privet.solvers.noisy_descent import noisy_gradient_descent
-from privet.solvers.objective_perturbation import objective_perturbation
-from privet.solvers.output_perturbation import output_perturbation
+from privet.solvers.perturbed_objective import objective_perturbation
+from privet.solvers.perturbed_output import output_perturbation
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.solvers.result import Draw, Result
 from privet.solvers.stochastic_descent import dp_sgd, follow

@@ -26,7 +26,7 @@ from privet.solvers.tilt import InsideObjective, Tilted, tilt_epsilon, tilt_mult
 Vector = NDArray[np.float64]
 BUDGET = Budget(epsilon=1, delta=1e-6)
 RELATIONS: list[Neighbours] = ["replace_one", "zero_out", "add_remove"]
-MODULE = importlib.import_module("privet.solvers.objective_perturbation")  # the function has taken its name
+MODULE = importlib.import_module("privet.solvers.perturbed_objective")
 
 
 def density(records: list[tuple[float, float]], strength: float, sigma: float, grid: Vector) -> Vector:

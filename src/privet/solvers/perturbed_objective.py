@@ -17,7 +17,7 @@ from privet.problem import LinearProblem, Problem
 from privet.randomness import Random, system_random
 from privet.solvers.descent import guaranteed
 from privet.solvers.minimise import Minimiser
-from privet.solvers.output_perturbation import lattice_of, on_lattice, slack_of
+from privet.solvers.perturbed_output import lattice_of, on_lattice, slack_of
 from privet.solvers.result import Result
 from privet.solvers.smooth import bounded_records, default_reach, linear_problem, smoothness
 from privet.solvers.tilt import InsideObjective, Tilted, tilt_multiplier

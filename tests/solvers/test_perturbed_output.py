@@ -22,7 +22,7 @@ from privet.problem import LinearProblem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import output_perturbation
 from privet.solvers.minimise import Minimiser
-from privet.solvers.output_perturbation import SolvedTo
+from privet.solvers.perturbed_output import SolvedTo
 
 Vector = NDArray[np.float64]
 BUDGET = Budget(epsilon=1, delta=1e-6)
@@ -115,7 +115,7 @@ def regression(n: int = 400, d: int = 4, **more: Any) -> LinearProblem:
 
 def noise_ratio(stddev_factor: float, monkeypatch: pytest.MonkeyPatch) -> float:
     """Sum of squares of 250 released points about the minimiser, in units of the claimed noise: chi², 1000 degrees."""
-    module = importlib.import_module("privet.solvers.output_perturbation")  # the function has taken its name
+    module = importlib.import_module("privet.solvers.perturbed_output")
     true_noise = module.add_gaussian
     monkeypatch.setattr(
         module,
