@@ -3,7 +3,7 @@
 | name | theorem | prices |
 |---|---|---|
 | closed | Balle and Wang 2018; hockey stick of one step; Kairouz, Oh and Viswanath 2017 | Gaussian runs, one step, equal (epsilon, delta) steps |
-| contour | docs/proofs/contour.md | every run with dominating pairs whose loss is not made of many atoms |
+| contour | docs/proofs/contour.md, docs/proofs/rare.md | every run with dominating pairs whose loss is not made of many atoms |
 | fourier | docs/proofs/fourier.md; the lectures' accountant | every run with dominating pairs |
 | renyi | Mironov 2017, conversion of Canonne, Kamath and Steinke 2020 | everything |
 | zcdp | Bun and Steinke 2016 | Gaussian, pure, bounded-range and zCDP parts without sampling |

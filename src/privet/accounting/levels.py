@@ -30,6 +30,7 @@ __all__ = ["Levels", "one_step_delta"]
 
 _DIGITS = 20.0  # natural log of the relative accuracy aimed at
 _SHARE = 1e-9  # of δ that each kind of neglected outcome may make up
+_MOST_SHIFT = 12.0  # beyond it, grids would be too fine
 _MOST_LEVELS = 14
 _MOST_NODES = 3000
 _RATIO = 5.0  # of the largest losses of two neighbouring levels
@@ -50,6 +51,8 @@ class Levels:
     @np.errstate(all="ignore")
     def laid(cls, pair: MixturePair, count: int, epsilon: float, delta: float) -> Levels | None:
         """Levels for δ(epsilon) ≈ delta; None where they cannot be certified."""
+        if pair.shift > _MOST_SHIFT:
+            return None
         try:
             return _lay(pair, count, epsilon, math.log(delta))
         except (ArithmeticError, ValueError):  # orders or probabilities beyond what floats can hold

@@ -54,7 +54,7 @@ def line_epsilon(steps: Steps, delta: float) -> Bracket | None:
             attempts = attempts[1:]
     best: Bracket | None = None
     for attempt in attempts:
-        best = _common(best, attempt())
+        best = _common(best, _quietly(attempt))
         if _narrow(best):
             break
     return best
@@ -65,7 +65,7 @@ def line_delta(steps: Steps, epsilon: float) -> Bracket | None:
     """Certified (lower, upper) on delta(epsilon) by line integrals, in one direction; None if there is none."""
     best = contour_delta(steps, epsilon)
     if not _narrow(best):
-        best = _common(best, rare_delta(steps, epsilon, 1.0 if best is None else best[1]))
+        best = _common(best, _quietly(partial(rare_delta, steps, epsilon, 1.0 if best is None else best[1])))
     return best
 
 
@@ -235,8 +235,8 @@ def _common(one: Bracket | None, other: Bracket | None) -> Bracket | None:
 
 
 def _quietly(price: Callable[[], Bracket | None]) -> Bracket | None:
-    """None where something overflows: that is no bound."""
+    """None where something is beyond what floats can hold: that is no bound."""
     try:
         return price()
-    except OverflowError:
+    except (ArithmeticError, ValueError):
         return None

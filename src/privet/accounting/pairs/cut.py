@@ -180,7 +180,7 @@ class CutPair:
         near = np.where((left < 0) & (right > 0), 0.0, np.minimum(np.abs(left), np.abs(right)))
         log_size = (height[:-1] ** 2 - near**2) / 2 + slope[:-1] + math.log(nodes.step / refined)
         # what lies beyond both ends: |xi'| ≤ 1 and Re xi ≤ cut + tau on the left, |xi'| ≤ e^{-tau/κ} on the right
-        start, end = self.cut + tau[0], float(outer[-2])
+        start, end = self.cut + tau[0], float(inner[-1])
         log_ends = np.array(
             [
                 high * high / 2 + math.log(float(ndtr(start)) + 1e-300) + math.log(2 * math.pi) / 2,
