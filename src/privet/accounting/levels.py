@@ -221,7 +221,7 @@ def _level(
         return None
     tilt, spacing = float(t[best]), 2 * math.pi / float(period[best])
     depth = 26.0 - log_delta - tilt * epsilon + math.log(count) + (count - 1) * float(log_m[best])
-    window = Window(pair, cut, low, high, rough.blur, tilt, min(60.0, max(depth - math.log(min(1.0, tilt)), 10.0)))
+    window = Window(pair, cut, low, high, rough.blur, tilt, min(90.0, max(depth - math.log(min(1.0, tilt)), 10.0)))
     orders = np.concatenate([[tilt], t[np.argsort(right[best])[:2]]])
     orders = orders[np.concatenate([[True], np.isfinite(np.sort(right[best])[:2])])]
     # how far the line must reach

@@ -205,22 +205,26 @@ class Window:
         flat = self._flat(left, right, turn) + weight
         # left of the first node |xi'| ≤ 1 and Re xi ≤ cut + tau, and the powers are no larger than there
         start, reach = np.array([self.cut + tau[0]]), np.array([edge])
-        growth = math.exp(edge**2 / 2 + (edge / self.blur) ** 2 / 2)
-        rest = growth * float(ndtr(start[0])) * (1 + np.exp(self._powers(start, reach, orders))[:, 0])
-        return (1 + powers) @ np.exp(factor_m + flat) + rest, powers @ np.exp(factor_b + flat) + rest
+        rest_m, rest_b = self._left(start, reach, orders)
+        return (1 + powers) @ np.exp(factor_m + flat) + rest_m, powers @ np.exp(factor_b + flat) + rest_b
+
+    def _left(self, start: Reals, reach: Reals, orders: Reals) -> tuple[Reals, Reals]:
+        """Bounds on the same over all Re xi ≤ start, 0 ≤ Im xi ≤ reach: all factors but that of M are largest there."""
+        size = math.exp(float(reach[0]) ** 2 / 2) * float(ndtr(start[0]))
+        powers = np.exp(self._powers(start, reach, orders))[:, 0]
+        growth, part = math.exp((float(reach[0]) / self.blur) ** 2 / 2), self._factors(start, start, reach)[1][0]
+        return size * growth * (1 + powers), size * math.exp(float(part)) * powers
 
     def _ends(self, nodes: Nodes, height: float, orders: Reals) -> tuple[Reals, Reals]:
         """What the trapezoid sums leave out left and right of their nodes."""
         tau = nodes.tau[[0, -1]]
         real, turn, _ = self._curve.at(nodes.kappa, tau, height)
-        growth = math.exp(height**2 / 2 + (height / self.blur) ** 2 / 2)
-        start, reach = np.array([self.cut + tau[0]]), np.array([height])
-        left = growth * float(ndtr(start[0])) * (1 + np.exp(self._powers(start, reach, orders))[:, 0])
+        left_m, left_b = self._left(np.array([self.cut + tau[0]]), np.array([height]), orders)
         last, cut, bend = real[1:], np.array([self.cut]), turn[1:]
         factor_m, factor_b = (math.exp(float(f[0])) for f in self._factors(last, cut, bend))
         powers = np.exp(np.minimum(self._powers(cut, bend, orders)[:, 0], 700.0))
         weight = nodes.kappa * math.exp(float(self._flat(last, cut, bend)[0]) - tau[1] / nodes.kappa)
-        return left + weight * factor_m * (1 + powers), left + weight * factor_b * powers
+        return left_m + weight * factor_m * (1 + powers), left_b + weight * factor_b * powers
 
     def decay(self, frequency: Reals) -> Reals:
         """log of a bound on |B(tilt + iv)| that holds for all v ≥ frequency."""
