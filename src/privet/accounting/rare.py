@@ -75,7 +75,7 @@ def rare_epsilon(steps: Steps, delta: float) -> Bracket | None:
     alone = _alone(steps)
     guess = _one_step_epsilon(*alone, delta) if alone else 0.0
     best: Bracket | None = None
-    if alone and guess > 12 * _spread(*alone):
+    if alone and guess > (12 if alone[0].shift < 1.05 else 5) * _spread(*alone):  # one step alone decides
         best = _by_levels(*alone, delta, guess)
         if _narrow(best):
             return best
