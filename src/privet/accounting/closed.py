@@ -98,7 +98,7 @@ def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: 
         return Bounds(high * (1 - 1e-9), high)
     laplace = _few_laplace(ways)
     if laplace is not None:
-        found = _solved(lambda e: _laplace_bounds(*laplace, e), laplace[0] * laplace[1], delta, epsilon)
+        found = _solved(lambda e, side: _laplace_end(*laplace, e, side), laplace[0] * laplace[1], delta, epsilon)
         if found is not None:
             return found
     if all(len(way.steps) == 1 and way.steps[0][1] == 1 for way in ways):
@@ -149,11 +149,11 @@ def _laplace_stick(distance: float, count: int, epsilon: float) -> tuple[float, 
     return (value - slack, value + slack) if slack < 1e-9 * value else None
 
 
-def _laplace_bounds(distance: float, count: int, epsilon: float) -> tuple[float, float] | None:
-    """`_laplace_stick` with the rounding of its differences (count - 2j)·distance - epsilon put into epsilon."""
+def _laplace_end(distance: float, count: int, epsilon: float, side: int) -> float | None:
+    """One end of `_laplace_stick`, the rounding of its differences (count - 2j)·distance - epsilon put into epsilon."""
     blur = 8 * UNIT * (count * distance + epsilon)
-    later, sooner = (_laplace_stick(distance, count, epsilon + way * blur) for way in (1, -1))
-    return None if later is None or sooner is None else (later[0], sooner[1])
+    found = _laplace_stick(distance, count, epsilon - blur if side else epsilon + blur)
+    return None if found is None else found[side]
 
 
 def _few_laplace(ways: tuple[Direction, ...]) -> tuple[float, int] | None:
@@ -164,15 +164,15 @@ def _few_laplace(ways: tuple[Direction, ...]) -> tuple[float, int] | None:
 
 
 def _solved(
-    stick: Callable[[float], tuple[float, float] | None], top: float, delta: float | None, epsilon: float | None
+    stick: Callable[[float, int], float | None], top: float, delta: float | None, epsilon: float | None
 ) -> Bounds | None:
-    """Bounds from a curve with bounds; None where it answers None."""
+    """Bounds from a falling curve with a lower end (side 0) and an upper one; None where it answers None."""
 
     def at(value: float, side: int) -> float:
-        found = stick(value)
+        found = stick(value, side)
         if found is None:
             raise ArithmeticError
-        return found[side]
+        return found
 
     try:
         if delta is None:
@@ -180,7 +180,11 @@ def _solved(
         if at(0.0, 1) <= delta:
             return Bounds(0.0, 0.0)
         upper = bracketed_root(lambda e: at(e, 1) - delta, top, 0.0, tolerance=1e-14)[0]
-        lower = bracketed_root(lambda e: at(e, 0) - delta, top, 0.0, tolerance=1e-14)[1] if at(0.0, 0) > delta else 0.0
+        near = upper * (1 - 1e-9)  # where the lower end has most likely not come down to delta yet
+        start = near if at(near, 0) > delta else 0.0
+        lower = 0.0
+        if start > 0 or at(0.0, 0) > delta:
+            lower = bracketed_root(lambda e: at(e, 0) - delta, upper if start > 0 else top, start, tolerance=1e-14)[1]
     except ArithmeticError:
         return None
     return Bounds(lower, upper)
