@@ -14,9 +14,12 @@ import pytest
 from privet.accounting import Approximate, ExponentialMechanism, Gaussian, Pure, bounds, epsilon
 from privet.accounting.contour import contour_delta
 from privet.accounting.fourier import fourier_delta
+from privet.accounting.levels import Levels
+from privet.accounting.pairs.blurred import Window
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
 from privet.accounting.pairs.simple import LaplacePair
+from privet.accounting.rare import line_epsilon, rare_epsilon, without_rare
 from privet.accounting.theorems import basic_epsilon
 from privet.errors import NoProvenBound
 
@@ -140,3 +143,35 @@ def test_the_fixed_size_decay_uses_the_right_phase() -> None:
     value, error = pair.log_moment(np.concatenate([[tilt], tilt + 1j * frequency]))
     fallen = value[0].real - value[1:].real + error[0] + error[1:]
     assert np.all(pair.decay(tilt, frequency) <= fallen + 1e-12)
+
+
+def test_cuts_and_levels_leave_rates_near_one_alone() -> None:
+    """There log w₋ has lost the digits that their bounds count on: epsilon was 1e-4 below the truth, δ 2 % above."""
+    rate, shift, delta = 1 - 1.5777739590652082e-12, 2.707590191681868, 4.859601756595654e-18
+    pair = MixturePair(rate, shift, "replace")
+    with mp.workdps(40):
+        q, s, wrong = mp.mpf(rate), mp.mpf(shift), mp.mpf("53.60707020271572")  # what was returned
+        x = (wrong / 2 + mp.asinh((1 - q) * mp.sinh(wrong / 2) / (q * mp.exp(-s * s / 2)))) / s
+        low = (1 - q) * mp.ncdf(-x) + q * mp.ncdf(-s - x)
+        assert (1 - q) * mp.ncdf(-x) + q * mp.ncdf(s - x) - mp.exp(wrong) * low > 1.019 * delta
+    found = line_epsilon([(pair, 1)], delta)
+    assert found is None or found[1] > 53.613109
+    assert without_rare([(pair, 1)], 1e-8 * delta) is None
+    assert rare_epsilon([(pair, 1)], delta) is None
+    assert Levels.laid(pair, 1, 53.6, delta) is None
+    kept = without_rare([(pair, 1), (MixturePair(1e-3, 1.0, "replace"), 5)], 1e-20)
+    assert kept is not None
+    assert kept[0][0] == (pair, 1)
+
+
+def test_windows_far_left_count_what_lies_left_of_their_nodes() -> None:
+    """Left of the first node, a window whose thresholds lie there is not bounded by its factor at that node."""
+    window = Window(MixturePair(1e-3, 0.5, "remove"), 3.0, -16.0, -15.0, 0.5, 1.0, 45.0)
+    start = window.cut + float(window._nodes()[0].tau[0])
+    assert start > window.high
+    _, missed = window._left(np.array([start]), np.array([0.0]), np.array([1.0]))
+    with mp.workdps(30):
+        between = mp.quad(
+            lambda x: mp.npdf(x) * (mp.ncdf((x + 16) / 0.5) - mp.ncdf((x + 15) / 0.5)), [-20, -17, -15, -13, start]
+        )
+    assert missed[0] >= between * (1 - 1e-3) ** 2

@@ -26,7 +26,9 @@ from privet.accounting.pairs.curve import Curve
 from privet.accounting.pairs.cut import CutPair
 from privet.accounting.pairs.mixture import MixturePair, expm1, log1p
 
-__all__ = ["Levels", "one_step_delta"]
+__all__ = ["MOST_RATE", "Levels", "one_step_delta"]
+
+MOST_RATE = 0.5  # beyond it w₋ may be near 0, and 1 + (w₋ - 1) loses digits that no bound here counts
 
 _DIGITS = 20.0  # natural log of the relative accuracy aimed at
 _SHARE = 1e-9  # of δ that each kind of neglected outcome may make up
@@ -51,7 +53,7 @@ class Levels:
     @np.errstate(all="ignore")
     def laid(cls, pair: MixturePair, count: int, epsilon: float, delta: float) -> Levels | None:
         """Levels for δ(epsilon) ≈ delta; None where they cannot be certified."""
-        if pair.shift > _MOST_SHIFT:
+        if pair.shift > _MOST_SHIFT or pair.rate > MOST_RATE:
             return None
         try:
             return _lay(pair, count, epsilon, math.log(delta))
@@ -159,6 +161,8 @@ def _lay(pair: MixturePair, count: int, epsilon: float, log_delta: float) -> Lev
         # small steps beyond their cut: below their blurred threshold, but not in any part
         unseen += count * _beyond(pair, before) * float(ndtr((low - before) / rough.blur)) * (1 + 1e-12)
         before, low = cut, high
+    if before != last:  # whatever the reason: parts would be missing
+        return None
     return Levels(tuple(lines), unseen * (1 + 1e-13), order, log_small)
 
 

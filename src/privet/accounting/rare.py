@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from privet.accounting.contour import Steps, best_order, contour_delta, contour_epsilon
-from privet.accounting.levels import Levels, one_step_delta
+from privet.accounting.levels import MOST_RATE, Levels, one_step_delta
 from privet.accounting.pairs.base import Pair
 from privet.accounting.pairs.cut import CutPair
 from privet.accounting.pairs.mixture import MixturePair
@@ -121,15 +121,15 @@ def rare_delta(steps: Steps, epsilon: float, guess: float = 1.0) -> Bracket | No
 def without_rare(steps: Steps, probability: float) -> tuple[list[tuple[Pair, int]], float] | None:
     """The steps without outcomes that occur in all with at most about `probability`, and the bound on that.
 
-    None where no step is a mixture whose loss is unbounded from above.
+    None where no step is a mixture at a rate up to one half whose loss is unbounded from above.
     """
-    mixtures = sum(isinstance(pair, MixturePair) and pair.kind != "add" for pair, _ in steps)
+    mixtures = sum(isinstance(pair, MixturePair) and _rare(pair) for pair, _ in steps)
     if not mixtures:
         return None
     out: list[tuple[Pair, int]] = []
     unseen = 0.0
     for pair, count in steps:
-        if isinstance(pair, MixturePair) and pair.kind != "add":
+        if isinstance(pair, MixturePair) and _rare(pair):
             cut = CutPair(pair, _cut(pair, math.log(probability / mixtures / count)))
             unseen += count * cut.beyond
             out.append((cut, count))
@@ -152,7 +152,12 @@ def surely_free(steps: Steps, delta: float) -> bool:
 def _alone(steps: Steps) -> tuple[MixturePair, int] | None:
     """The run's only pair, if it is one that levels know."""
     pair, count = steps[0]
-    return (pair, count) if len(steps) == 1 and isinstance(pair, MixturePair) and pair.kind != "add" else None
+    return (pair, count) if len(steps) == 1 and isinstance(pair, MixturePair) and _rare(pair) else None
+
+
+def _rare(pair: MixturePair) -> bool:
+    """Whether cuts and levels know it: "add" needs none, and at rates near 1 their logs of w₋ have no digits left."""
+    return pair.kind != "add" and pair.rate <= MOST_RATE
 
 
 def _by_levels(pair: MixturePair, count: int, delta: float, guess: float) -> Bracket | None:

@@ -212,8 +212,9 @@ class Window:
         """Bounds on the same over all Re xi ≤ start, 0 ≤ Im xi ≤ reach: all factors but that of M are largest there."""
         size = math.exp(float(reach[0]) ** 2 / 2) * float(ndtr(start[0]))
         powers = np.exp(self._powers(start, reach, orders))[:, 0]
-        growth, part = math.exp((float(reach[0]) / self.blur) ** 2 / 2), self._factors(start, start, reach)[1][0]
-        return size * growth * (1 + powers), size * math.exp(float(part)) * powers
+        growth = math.exp((float(reach[0]) / self.blur) ** 2 / 2)
+        part = float(ndtr((start[0] - self.low) / self.blur))  # what lies left of `high` is no less further left
+        return size * growth * (1 + powers), size * growth * part * powers
 
     def _ends(self, nodes: Nodes, height: float, orders: Reals) -> tuple[Reals, Reals]:
         """What the trapezoid sums leave out left and right of their nodes."""
@@ -248,7 +249,8 @@ class Window:
                 bend += np.arctan2(rho * np.sin(s * after), 1 - q + rho * np.cos(s * after))
             begin, reach = left[:1], np.array([height])
             missed = self._flat(begin, begin, reach) + self._powers(begin, reach, order)[0]
-            missed += self._factors(begin, begin, reach)[1] + 1.0  # to the left it falls by more than e per unit of tau
+            # to the left it falls by more than e per unit of tau; only Φ at `low` is used, which falls as well
+            missed += self._factors(begin - 1e9, begin, reach)[1] + 1.0
             keep = size > size.max() - 80.0
             total = np.exp(size[keep] - np.multiply.outer(frequency, bend[keep])).sum(axis=1)
             best = np.minimum(best, total + np.exp(missed) + np.exp(size[~keep]).sum())
