@@ -91,11 +91,11 @@ def glm_sum(
         within = 0
         for x, y, inverse in work.blocks(first, last):
             with np.errstate(all="ignore"):
-                z = x @ theta_units
+                z = _product(x, theta_units)
                 z *= z_step
                 a = np.array(derivative(z, y), dtype=np.float64, order="C")
                 within += _bounded(a, inverse, rule, clip_units, table.step, a_step)
-            product = x.T @ a if a.ndim == 2 else a @ x if isinstance(x, np.ndarray) else x.T @ a
+            product = _product(a, x) if a.ndim == 1 and isinstance(x, np.ndarray) else _product(x.T, a)
             total += product.astype(np.int64)
         return total, within
 
@@ -140,7 +140,7 @@ def scalar_sum(
         total = 0
         for x, y, inverse in work.blocks(first, last):
             with np.errstate(all="ignore"):
-                values = np.array(scalar((x @ theta_units) * (table.step * theta_step), y), dtype=np.float64)
+                values = np.array(scalar(_product(x, theta_units) * (table.step * theta_step), y), dtype=np.float64)
             values[~(np.isfinite(values) & (inverse > 0))] = 0.0
             with np.errstate(over="ignore"):
                 total += int(np.rint(np.clip(values / step, -clip_units, clip_units)).sum())
@@ -165,7 +165,7 @@ def gram_sum(table: Table, *, threads: int | None = None) -> LatticeSum:
     def share(work: _Work, first: int, last: int) -> tuple[IntArray, int]:
         total = np.zeros((table.shape[1],) * 2, dtype=np.int64)
         for x, _, _ in work.blocks(first, last):
-            product = x.T @ x
+            product = _product(x.T, x)
             total += (product if isinstance(x, np.ndarray) else product.toarray()).astype(np.int64)
         return total, 0
 
@@ -208,6 +208,11 @@ def _bounded(
     a *= np.divide(room, size, out=np.ones_like(size), where=size > room)[:, None]
     np.rint(a, out=a)
     return within
+
+
+def _product(a: Any, b: Any) -> Any:
+    """a @ b. For arrays NumPy's `dot`, which lets other threads work meanwhile, as `@` on a vector does not."""
+    return np.dot(a, b) if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) else a @ b
 
 
 def _norms(a: NDArray[np.float64]) -> NDArray[np.float64]:
