@@ -51,11 +51,18 @@ class Plan:
         check_neighbours(self.neighbours)
         for name in ("steps", "records"):
             value = getattr(self, name)
-            if not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+            if not (isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1):
                 raise InvalidParameter(
                     f"Expected {name} to be a whole number of at least 1, got {value!r}: a run has a public, whole "
                     f"number of steps and records. Pass {name} as a plain int."
                 )
+            object.__setattr__(self, name, int(value))
+        if not isinstance(self.sampling, Sampling) or not isinstance(self.bounding, Bounding):
+            wrong = self.bounding if isinstance(self.sampling, Sampling) else self.sampling
+            raise InvalidParameter(
+                f"Expected a sampling scheme and a way to bound gradients, got {wrong!r}: neither batches nor a price "
+                "follow from it. Use e.g. sampling=Poisson(rate=0.01) and bounding=Clip(clip=1.0)."
+            )
         real = isinstance(self.noise_multiplier, numbers.Real)
         if not real or not math.isnan(self.noise_multiplier):
             if not real or not 0 < self.noise_multiplier < math.inf:

@@ -327,7 +327,7 @@ def glm(
     >>> problem.lipschitz
     1.0
     """
-    chosen = loss_named(loss) if isinstance(loss, str) else loss
+    chosen = loss if isinstance(loss, Loss) else loss_named(loss)
     rows = as_matrix(X)
     if features is not None:
         rows, row_norm = _mapped(features, rows), features.output_norm(row_norm)

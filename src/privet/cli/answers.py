@@ -38,6 +38,8 @@ class Answering(click.Command):
             with warnings.catch_warnings(record=True) as remarks:
                 warnings.simplefilter("always", LooseBound)
                 return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read us has seen enough; click ends quietly
+            raise
         except (PrivetError, ImportError, OSError, UnicodeDecodeError) as error:
             raise Refusal(str(error)) from None
         finally:

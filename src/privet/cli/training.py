@@ -81,11 +81,11 @@ def predict(model: Path, table: Path, proba: bool) -> None:
     target = loaded.schema.target
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if proba:
-        writer.writerow(target.classes if target is not None else ())
-        writer.writerows(loaded.predict_proba(table).tolist())
+        odds = loaded.predict_proba(table).tolist()
+        writer.writerows([target.classes if target is not None else (), *odds])
         return
-    writer.writerow([target.column if target is not None else "target"])
-    writer.writerows([value] for value in loaded.predict(table).tolist())
+    values = loaded.predict(table).tolist()
+    writer.writerows([[target.column if target is not None else "target"], *([value] for value in values)])
 
 
 @click.command(cls=Answering, epilog="Python: privet.preprocessing.schema_skeleton(header)")

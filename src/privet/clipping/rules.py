@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ __all__ = ["Adaptive", "Automatic", "Bounding", "Clip", "Declared", "FloatArray"
 FloatArray = NDArray[np.floating]
 
 
+@runtime_checkable
 class Bounding(Protocol):
     """How a record's gradient is shortened before it is added.
 

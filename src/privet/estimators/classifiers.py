@@ -38,7 +38,7 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
     def fit(self, X: Any, y: Any) -> _LinearClassifier:
         """Train on private rows `X` and labels `y`; `guarantee_` says what that promises."""
         table = self._table(X, reset=True)
-        labels = column_or_1d(np.asarray(y), warn=True)
+        labels = column_or_1d(np.asarray(self._given_target(y)), warn=True)
         if len(labels) != table.shape[0]:
             raise InvalidParameter(
                 "Expected as many labels as rows, got another number: records and labels would be paired wrongly. "

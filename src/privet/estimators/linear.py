@@ -33,6 +33,7 @@ Vector = NDArray[np.float64]
 _RANGE_SHARE = 0.1  # of the squared signal, spent on ranges that were not given
 _NORM_SHARE = 0.03  # and on the norms of rows
 _LEAST_NORM = 2.0**-4
+_MOST_NOISE = 2.0**19
 _ROWS = 1 << 12
 _MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
 
@@ -62,17 +63,28 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     def _table(self, X: Any, *, reset: bool) -> Any:
         """`X` checked on public facts: its type, its shape, its columns."""
+        # how many rows there are is private under "add_remove", so none must do there
+        least = 1 if reset and self.neighbours != "add_remove" else 0
         try:
             return validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+                ensure_min_samples=least,
             )
         except ValueError as error:
-            if "could not convert" in str(error):  # scikit-learn's message quotes the cell
-                raise InvalidParameter(
-                    "Expected X to be numbers, got text in some column: a model needs numbers. Encode it with a "
-                    "TableEncoder and a public list of categories first."
-                ) from None
-            raise
+            raise InvalidParameter(_without_cells(str(error))) from None
+
+    def _given_target(self, y: Any) -> Any:
+        if y is None:
+            raise InvalidParameter(
+                f"Expected labels: {type(self).__name__} requires y to be passed, but the target y is None. "
+                "Pass one label a row."
+            )
+        return y
 
     def _random(self) -> Random:
         """The system's randomness; a fixed seed's, which voids the guarantee, if a random_state was given."""
@@ -117,7 +129,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         problem = LinearProblem(
             loss, table, np.where(keep, labels, 0.0), domain=whole_space(), ridge=Ridge(strength=self.alpha)
         )
-        steps = int(settings["steps"]) if self.max_iter is None else int(self.max_iter)
+        steps = int(settings["steps"]) if self.max_iter is None else self.max_iter
         result = fixed_hessian_descent(
             problem,
             budget=self._budget(X.shape[0]),
@@ -189,10 +201,16 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             delta=budget.delta,
             neighbours=self.neighbours,
         )
+        noise = max(total / math.sqrt(share), 2.0**-9)
+        if noise > _MOST_NOISE:
+            raise InvalidParameter(
+                f"Expected an epsilon from which ranges can be learnt, got {self.epsilon!r}: the noise would drown any "
+                "table. Use a larger epsilon, or pass row_norm=..., a public bound on the norm of a row."
+            )
         return private_ranges(
             columns,
             columns=list(columns),
-            noise_multiplier=min(max(total / math.sqrt(share), 2.0**-9), 2.0**20),
+            noise_multiplier=noise,
             neighbours=self.neighbours,
             random=random,
         )
@@ -220,6 +238,23 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
                 "the ranges in `bounds` are public" if self.bounds is not None else "the bound `row_norm` is public"
             )
         return replace(guarantee, assumptions=(*guarantee.assumptions, ranges, "a person has one row", *extra))
+
+
+def _without_cells(message: str) -> str:
+    """scikit-learn's complaint about a table, without the cells that some of its messages quote."""
+    if "could not convert" in message:
+        return (
+            "Expected X to be numbers, got text in some column: a model needs numbers. Encode it with a TableEncoder "
+            "and a public list of categories first."
+        )
+    if "array instead" in message:
+        return (
+            "Expected X to have rows and columns, got another number of dimensions: features could not be told apart. "
+            "Reshape your data with .reshape(-1, 1) if it is one feature, with .reshape(1, -1) if it is one row."
+        )
+    if "Complex data" in message:
+        return "Complex data not supported: expected real numbers. Pass real and imaginary parts as two columns."
+    return message
 
 
 def _columns(X: Any) -> dict[str, Vector]:

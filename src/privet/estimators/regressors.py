@@ -34,12 +34,7 @@ class _LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     def fit(self, X: Any, y: Any) -> _LinearRegressor:
         """Train on private rows `X` and targets `y`; `guarantee_` says what that promises."""
         table = self._table(X, reset=True)
-        if y is None:
-            raise InvalidParameter(
-                f"Expected targets: {type(self).__name__} requires y to be passed, but the target y is None. "
-                "Pass one number a row."
-            )
-        target = as_vector(column_or_1d(np.asarray(y), warn=True), table.shape[0])
+        target = as_vector(column_or_1d(np.asarray(self._given_target(y)), warn=True), table.shape[0])
         given = None if self.target_range is None else _range(self.target_range)
         random = self._random()
         scaling, learnt, events = self._scaling(table, target if given is None else None, random)

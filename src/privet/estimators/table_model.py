@@ -23,6 +23,7 @@ from privet.randomness import Random, system_random
 __all__ = ["TableModel", "fit_table", "load_model"]
 
 _LEARNING_SHARE = 0.1  # of the squared signal, for what the schema leaves open
+_MOST_NOISE = 2.0**16
 _FORMAT = "privet model"
 _VERSION = 1
 
@@ -149,8 +150,17 @@ def _plan(schema: Schema, budget: Budget, neighbours: Neighbours) -> SchemaPlan:
         schema=schema,
         neighbours=neighbours,
         threshold_delta=budget.delta / 10,
-        noise_multiplier=min(max(total / math.sqrt(_LEARNING_SHARE), 2.0**-9), 2.0**18),
+        noise_multiplier=_affordable(max(total / math.sqrt(_LEARNING_SHARE), 2.0**-9)),
     )
+
+
+def _affordable(noise: float) -> float:
+    if noise > _MOST_NOISE:
+        raise InvalidParameter(
+            "Expected an epsilon from which the open part of the schema can be learnt, got a smaller one: the noise "
+            "would drown any table. Use a larger epsilon, or write ranges and values into the schema."
+        )
+    return noise
 
 
 def _estimator(schema: Schema, budget: Budget, neighbours: Neighbours, records: int | None) -> Any:

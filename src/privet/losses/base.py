@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 """One truth value a record."""
 
 
+@runtime_checkable
 class Loss(Protocol):
     """A pointwise loss ℓ(z, y), what calculus says of it, and the constants that are proven.
 

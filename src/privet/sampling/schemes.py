@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ __all__ = ["Cyclic", "FixedSize", "FullBatch", "OneRecord", "Poisson", "Sampling
 IntArray = NDArray[np.int64]
 
 
+@runtime_checkable
 class Sampling(Protocol):
     """A way to draw batches.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -204,7 +205,7 @@ def _check_step(step_size: StepSize) -> None:
 
 
 def _check_positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
+    if not (isinstance(value, numbers.Real) and math.isfinite(value) and value > 0):
         raise InvalidParameter(
             f"Expected {name} to be a positive finite number, got {value!r}: the descent would not descend. "
             f"Use a small positive {name}."

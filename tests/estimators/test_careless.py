@@ -1,0 +1,112 @@
+"""What a careless user does gets one kind sentence, and no cell of the table in it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from privet import Budget, Plan, dp_gd, dp_sgd, glm
+from privet.cli import main
+from privet.clipping import Clip
+from privet.errors import InvalidParameter
+from privet.estimators import LinearRegression, LogisticRegression, fit_table
+from privet.preprocessing import Number, Schema, Target, dump_schema
+
+X = np.random.default_rng(0).uniform(0, 10, (300, 3)) + 0.123456
+Y = X[:, 0] > 5
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [(X[:, 0], "Reshape your data"), (X[None], "dim 3"), (X + 1j, "Complex data not supported")],
+)
+def test_a_table_of_the_wrong_shape_is_refused_without_its_cells(table: np.ndarray, message: str) -> None:
+    """scikit-learn's own messages would print the array."""
+    with pytest.raises(InvalidParameter, match=message) as caught:
+        LogisticRegression(bounds=(0, 10)).fit(table, Y)
+    assert "." not in re.sub(r"\.reshape|\. |\.$", "", str(caught.value))  # no number with decimals, so no cell
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"epsilon": 1e-9}, "ranges can be learnt"),
+        ({"max_iter": 1.5}, "whole number"),
+        ({"max_iter": "many"}, "whole number"),
+    ],
+)
+def test_settings_that_cannot_be_run_are_refused(parameters: dict[str, Any], message: str) -> None:
+    """Nothing is rounded silently, and the advice is about what the user said."""
+    with pytest.raises(InvalidParameter, match=message):
+        LogisticRegression(**{"bounds": (0, 10), **parameters}).fit(X, Y)
+
+
+def test_no_rows_are_refused_where_their_number_is_public_only() -> None:
+    """Under "add_remove" an empty table trains on noise, as an error would show that it is empty."""
+    with pytest.raises(InvalidParameter, match="0 sample"):
+        LogisticRegression(bounds=(0, 10), classes=[False, True]).fit(X[:0], Y[:0])
+    settings: dict[str, Any] = {"neighbours": "add_remove", "records": 300, "bounds": (0, 10)}
+    model = LogisticRegression(classes=[False, True], **settings).fit(X[:0], Y[:0])
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(LinearRegression(**settings).fit(X[:0], X[:0, 0]).coef_).all()
+    assert len(model.predict(X[:0])) == 0
+
+
+def test_missing_labels_are_asked_for() -> None:
+    """Both kinds of estimators say that y is needed."""
+    for model in (LogisticRegression(), LinearRegression()):
+        with pytest.raises(InvalidParameter, match="requires y to be passed"):
+            model.fit(X, None)
+
+
+def test_words_and_numbers_of_other_libraries_in_a_plan() -> None:
+    """A word for a sampling scheme, a bound or a step size is refused; NumPy's whole numbers are taken."""
+    problem = glm("logistic", X, Y, row_norm=1.0)
+    budget = Budget(epsilon=1, delta=1e-6)
+    wrong: Any = "poisson"
+    with pytest.raises(InvalidParameter, match="sampling scheme"):
+        dp_sgd(problem, budget=budget, steps=5, clip=1.0, sampling=wrong)
+    with pytest.raises(InvalidParameter, match="way to bound"):
+        Plan(bounding=wrong, steps=5, records=300, neighbours="replace_one")
+    with pytest.raises(InvalidParameter, match="step_size"):
+        dp_gd(problem, budget=budget, steps=5, clip=1.0, step_size=wrong)
+    with pytest.raises(InvalidParameter, match="name of a loss"):
+        glm(3, X, Y, row_norm=1.0)  # type: ignore[arg-type]
+    steps: Any = np.int64(5)
+    assert type(Plan(bounding=Clip(clip=1.0), steps=steps, records=300, neighbours="replace_one").steps) is int
+
+
+def test_commands_on_an_empty_table_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rows: `fit` refuses in one sentence, `predict` predicts nothing; a missing column prints no header."""
+    monkeypatch.chdir(tmp_path)
+    schema = Schema(
+        columns={"age": Number(low=0, high=100)}, target=Target(column="ill", kind="label", values=("a", "b"))
+    )
+    Path("schema.toml").write_text(dump_schema(schema))
+    with open("rows.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("age", "ill"), *((i % 100, "ab"[i % 2]) for i in range(200))])
+    Path("empty.csv").write_text("age,ill\n")
+    Path("other.csv").write_text("ill\na\n")
+    fit = ["--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-6", "--out", "model"]
+    run = CliRunner()
+    refused = run.invoke(main, ["fit", "empty.csv", *fit])
+    assert refused.exit_code == 2
+    assert "Traceback" not in refused.output
+    assert run.invoke(main, ["fit", "rows.csv", *fit]).exit_code == 0
+    assert run.invoke(main, ["predict", "model", "empty.csv"]).output == "ill\n"
+    missing = run.invoke(main, ["predict", "model", "other.csv"])
+    assert missing.exit_code == 2
+    assert missing.stdout == ""
+
+
+def test_a_schema_that_cannot_be_learnt_says_so() -> None:
+    """Open columns and next to no budget: the advice is to write them down."""
+    schema = Schema(columns={"age": Number()}, target=Target(column="ill", kind="label", values=("a", "b")))
+    with pytest.raises(InvalidParameter, match="write ranges and values"):
+        fit_table({"age": [1, 2], "ill": ["a", "b"]}, schema, budget=Budget(epsilon=1e-9, delta=1e-6))
