@@ -20,7 +20,16 @@ from privet.solvers.progress import shown
 from privet.solvers.result import Result
 from privet.solvers.updates import UpdateRule
 
-__all__ = ["Path", "Release", "check_release", "descend", "guaranteed", "private_descent", "starting_point"]
+__all__ = [
+    "Path",
+    "Release",
+    "check_release",
+    "descend",
+    "descended",
+    "guaranteed",
+    "private_descent",
+    "starting_point",
+]
 
 Vector = NDArray[np.float64]
 Release = Literal["average", "last", "all", "tail_average"]
@@ -87,18 +96,47 @@ def private_descent(
     guarantee = guaranteed(plan, delta, random)
     gradient = PrivateGradient(problem, plan, random=random)
 
+    return descended(
+        gradient,
+        problem=problem,
+        plan=plan,
+        guarantee=guarantee,
+        start=theta,
+        steps=plan.steps,
+        update=update,
+        release=release,
+        bound=bound,
+        noise_stddev=lambda: gradient.noise_stddev,
+    )
+
+
+def descended(
+    direction: Callable[[Vector], Vector],
+    *,
+    problem: Problem,
+    plan: Plan,
+    guarantee: Guarantee,
+    start: Vector,
+    steps: int,
+    update: UpdateRule,
+    release: Release,
+    bound: float | None = None,
+    noise_stddev: Callable[[], float] = lambda: 0.0,
+) -> Result:
+    """Descend along released directions. The result, or in `Interrupted` the one so far, has the whole guarantee."""
+
     def result(path: Path) -> Result:
         return Result(coef=path.released, guarantee=guarantee, plan=plan, bound=bound, iterates=path.points)
 
     try:
         path = descend(
-            gradient,
-            start=theta,
-            steps=plan.steps,
+            direction,
+            start=start,
+            steps=steps,
             update=update,
             domain=problem.domain,
             release=release,
-            noise_stddev=lambda: gradient.noise_stddev,
+            noise_stddev=noise_stddev,
         )
     except Interrupted as stop:
         stop.partial = result(stop.partial)

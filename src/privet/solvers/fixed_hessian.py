@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from privet.accounting import Event, Gaussian, calibrate
 from privet.clipping import Clip, LatticeSum, gram_sum
-from privet.errors import Interrupted, InvalidParameter
+from privet.errors import InvalidParameter
 from privet.noise import add_gaussian
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
 from privet.problem import LinearProblem
 from privet.randomness import Random, system_random
-from privet.solvers.descent import Path, Release, check_release, descend, guaranteed, starting_point
+from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.planning import public_records
 from privet.solvers.result import Result
@@ -97,27 +97,21 @@ def fixed_hessian_descent(
     private = PrivateGradient(problem, plan, random=random)
     theta = starting_point(problem, start)
 
-    def result(path: Path) -> Result:
-        return Result(coef=path.released, guarantee=guarantee, plan=plan, iterates=path.points)
-
-    try:
-        moment = noisy_gram(gram_sum(problem.table), noise * ratio, random)
-        least = floor * math.sqrt(2 * len(moment)) * noise * ratio * problem.row_norm**2
-        values, vectors = np.linalg.eigh(moment)
-        curvature = smoothness * np.maximum(values, least) / count + problem.ridge.strength
-        inverse = (vectors / curvature) @ vectors.T
-        path = descend(
-            lambda point: inverse @ private(point),
-            start=theta,
-            steps=steps,
-            update=GradientStep(step_size=step_size, momentum=momentum),
-            domain=problem.domain,
-            release=release,
-        )
-    except Interrupted as stop:
-        stop.partial = result(stop.partial)
-        raise
-    return result(path)
+    moment = noisy_gram(gram_sum(problem.table), noise * ratio, random)
+    least = floor * math.sqrt(2 * len(moment)) * noise * ratio * problem.row_norm**2
+    values, vectors = np.linalg.eigh(moment)
+    curvature = smoothness * np.maximum(values, least) / count + problem.ridge.strength
+    inverse = (vectors / curvature) @ vectors.T
+    return descended(
+        lambda point: inverse @ private(point),
+        problem=problem,
+        plan=plan,
+        guarantee=guarantee,
+        start=theta,
+        steps=steps,
+        update=GradientStep(step_size=step_size, momentum=momentum),
+        release=release,
+    )
 
 
 def noisy_gram(total: LatticeSum, multiplier: float, random: Random) -> Vector:

@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from privet.accounting import Gaussian, calibrate
 from privet.clipping import Clip, LatticeSum, curvature_sum
 from privet.clipping.rules import FloatArray
-from privet.errors import Interrupted, InvalidParameter
+from privet.errors import InvalidParameter
 from privet.geometry.base import length
 from privet.losses import LogisticLoss
 from privet.noise import add_gaussian
@@ -21,7 +21,7 @@ from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
 from privet.problem import LinearProblem
 from privet.randomness import Random, system_random
-from privet.solvers.descent import Path, Release, check_release, descend, guaranteed, starting_point
+from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point
 from privet.solvers.fixed_hessian import _smoothness
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.planning import public_records
@@ -132,22 +132,16 @@ def newton_descent(
         found = newton_direction(moments, gradient, scale=smoothness / count, damping=total_damping, error=sensitivity)
         return _released(found, gradient, sensitivity, multiplier, random)
 
-    def result(path: Path) -> Result:
-        return Result(coef=path.released, guarantee=guarantee, plan=plan, iterates=path.points)
-
-    try:
-        path = descend(
-            direction,
-            start=theta,
-            steps=steps,
-            update=GradientStep(step_size=step_size),
-            domain=problem.domain,
-            release=release,
-        )
-    except Interrupted as stop:
-        stop.partial = result(stop.partial)
-        raise
-    return result(path)
+    return descended(
+        direction,
+        problem=problem,
+        plan=plan,
+        guarantee=guarantee,
+        start=theta,
+        steps=steps,
+        update=GradientStep(step_size=step_size),
+        release=release,
+    )
 
 
 def direction_sensitivity(influence: float, damping: float, d: int, most_records: int) -> float:

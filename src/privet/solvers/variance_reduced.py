@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from privet.accounting import Gaussian, calibrate
 from privet.clipping import Clip
-from privet.errors import Interrupted, InvalidParameter
+from privet.errors import InvalidParameter
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
 from privet.problem import Problem
 from privet.randomness import Random, system_random
 from privet.sampling import Sampling
-from privet.solvers.descent import Path, Release, check_release, descend, guaranteed, starting_point
+from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.planning import public_records
 from privet.solvers.result import Result
@@ -113,19 +113,13 @@ def dp_svrg(
             return anchor_gradient
         return anchor_gradient + differences.difference(theta, anchor)
 
-    def result(path: Path) -> Result:
-        return Result(coef=path.released, guarantee=guarantee, plan=plan, iterates=path.points)
-
-    try:
-        path = descend(
-            gradient,
-            start=starting_point(problem, start),
-            steps=epochs * epoch_steps,
-            update=GradientStep(step_size=step_size),
-            domain=problem.domain,
-            release=release,
-        )
-    except Interrupted as stop:
-        stop.partial = result(stop.partial)
-        raise
-    return result(path)
+    return descended(
+        gradient,
+        problem=problem,
+        plan=plan,
+        guarantee=guarantee,
+        start=starting_point(problem, start),
+        steps=epochs * epoch_steps,
+        update=GradientStep(step_size=step_size),
+        release=release,
+    )

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from privet.clipping import Clip
 from privet.clipping.lattice import check_clip
-from privet.errors import Interrupted, InvalidParameter
+from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours
 from privet.problem import Problem
 from privet.randomness import Random, system_random
 from privet.sampling import FullBatch, Sampling
-from privet.solvers.descent import Path, Release, check_release, descend, guaranteed, starting_point
+from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.planning import planned
 from privet.solvers.result import Result
@@ -87,19 +87,13 @@ def zeroth_order_descent(
         u *= math.sqrt(theta.size) / float(np.linalg.norm(u))
         return private.slope(theta, spread * u) / spread * u
 
-    def result(path: Path) -> Result:
-        return Result(coef=path.released, guarantee=guarantee, plan=plan, iterates=path.points)
-
-    try:
-        path = descend(
-            gradient,
-            start=starting_point(problem, start),
-            steps=steps,
-            update=GradientStep(step_size=step_size),
-            domain=problem.domain,
-            release=release,
-        )
-    except Interrupted as stop:
-        stop.partial = result(stop.partial)
-        raise
-    return result(path)
+    return descended(
+        gradient,
+        problem=problem,
+        plan=plan,
+        guarantee=guarantee,
+        start=starting_point(problem, start),
+        steps=steps,
+        update=GradientStep(step_size=step_size),
+        release=release,
+    )
