@@ -59,6 +59,7 @@ ACCOUNTING = [
     "amplification",
     "conversions",
     "pairs",
+    "orders",
     "tail",
     "lattice",
     "window",

@@ -11,19 +11,10 @@ import pytest
 from scipy.special import ndtr
 
 from privet.accounting import Event, ExponentialMechanism, Gaussian, Laplace, Pure
-from privet.accounting.contour import (
-    Line,
-    Steps,
-    best_order,
-    chernoff_epsilon,
-    chernoff_log_delta,
-    contour_delta,
-    contour_epsilon,
-    infinite_mass,
-    log_moment,
-)
+from privet.accounting.contour import Line, contour_delta, contour_epsilon
 from privet.accounting.fourier import fourier_delta, fourier_epsilon
 from privet.accounting.gaussian import profile
+from privet.accounting.orders import Steps, best_order, chernoff_epsilon, chernoff_log_delta, infinite_mass, log_moment
 from privet.accounting.pairs.base import Pair
 from privet.accounting.pairs.dominating import directions
 from privet.accounting.pairs.mixture import MixturePair

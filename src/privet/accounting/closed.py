@@ -9,8 +9,8 @@ import numpy as np
 
 from privet.accounting import composition, gaussian
 from privet.accounting import events as ev
-from privet.accounting.contour import Steps, infinite_mass
 from privet.accounting.numerics import bracketed_root
+from privet.accounting.orders import Steps, infinite_mass
 from privet.accounting.pairs.base import UNIT, Pair, Reals
 from privet.accounting.pairs.dominating import Direction, directions, leaves
 from privet.accounting.pairs.simple import ConcentratedBound, GaussianPair, LaplacePair

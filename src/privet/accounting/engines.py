@@ -8,14 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from privet.accounting import events as ev
-from privet.accounting.contour import (
-    Steps,
-    best_order,
-    chernoff_log_delta,
-    contour_upper,
-    infinite_mass,
-)
+from privet.accounting.contour import contour_upper
 from privet.accounting.fourier import fourier_delta, fourier_epsilon
+from privet.accounting.orders import Steps, best_order, chernoff_log_delta, infinite_mass
 from privet.accounting.pairs.dominating import Direction, directions
 from privet.accounting.pairs.simple import ConcentratedBound
 from privet.accounting.pricing import Bounds, Uncertified, no_theorem

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from privet.accounting.contour import Line, hook, largest_below, solve
+from privet.accounting.contour import Line, largest_below, solve
+from privet.accounting.orders import hook
 from privet.accounting.pairs.base import UNIT, Complexes, Reals
 from privet.accounting.pairs.blurred import Window
 from privet.accounting.pairs.curve import Curve

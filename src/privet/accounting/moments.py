@@ -8,7 +8,7 @@ import numpy as np
 
 from privet.accounting import conversions, gaussian
 from privet.accounting import events as ev
-from privet.accounting.contour import best_order, chernoff_epsilon, chernoff_log_delta, infinite_mass
+from privet.accounting.orders import best_order, chernoff_epsilon, chernoff_log_delta, infinite_mass
 from privet.accounting.pairs.dominating import directions, leaves
 from privet.accounting.pricing import Bounds, no_theorem
 from privet.privacy import Neighbours

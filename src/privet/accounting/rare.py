@@ -20,8 +20,9 @@ from functools import partial
 import numpy as np
 from scipy.special import log_ndtr
 
-from privet.accounting.contour import Steps, best_order, contour_delta, contour_epsilon
+from privet.accounting.contour import contour_delta, contour_epsilon
 from privet.accounting.levels import MOST_RATE, Levels, one_step_delta
+from privet.accounting.orders import Steps, best_order
 from privet.accounting.pairs.base import Pair
 from privet.accounting.pairs.cut import CutPair
 from privet.accounting.pairs.mixture import MixturePair
