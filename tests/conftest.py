@@ -1,13 +1,30 @@
-"""What all tests share: how hypothesis runs."""
+"""What all tests share: how hypothesis runs, and the two ways in which a sum is computed."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from privet.clipping import compiled
 
 # On a shared machine one slow example says nothing of the code; time is measured by the benchmarks.
 # The same examples every time, so that a red run means a changed project; HYPOTHESIS_PROFILE=search looks for new ones.
 settings.register_profile("house", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=1500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+
+
+@pytest.fixture(scope="module", params=["numpy", "compiled"])
+def both_paths(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Sums of generalised linear models by NumPy alone, then by the compiled functions where they can be had."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            patch.setattr(compiled, "_WORTH_CALLING", 2**62)
+        else:
+            pytest.importorskip("numba")
+            assert compiled.kernels() is not None
+            patch.setattr(compiled, "_WORTH_CALLING", 0)
+        yield request.param

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privet import glm
-from privet.clipping import Adaptive, Automatic, Bounding, Clip, Declared, LatticeSum, bounded_table
+from privet.clipping import Adaptive, Automatic, Bounding, Clip, Declared, LatticeSum, blocks, bounded_table
 from privet.clipping import glm as room
 from privet.clipping.glm import glm_sum, gram_sum, scalar_sum
 from privet.errors import InvalidParameter
 from privet.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss, loss_named
+
+pytestmark = pytest.mark.usefixtures("both_paths")
 
 RULES: list[Bounding] = [
     Clip(clip=1.0),
@@ -259,7 +261,7 @@ def test_order_blocks_threads_and_form_never_change_a_bit(
     assert found(sparse.csr_array(X), y, indices=order) == expected
     assert found(np.asfortranarray(X), y) == expected
     for block in (1, 64 * 7, 130 * 7, 2**19):
-        monkeypatch.setattr(room, "_BLOCK", block)
+        monkeypatch.setattr(blocks, "_BLOCK", block)
         for threads in (1, 2, 3):
             assert found(X, y, threads) == expected
             assert found(sparse.csr_matrix(X), y, threads) == expected
@@ -283,7 +285,7 @@ def test_gram_matrices_are_exact_in_any_order_and_form(monkeypatch: pytest.Monke
     whole = table.units.astype(object)
     expected = (whole.T @ whole).tolist()
     for block in (1, 2**19):
-        monkeypatch.setattr(room, "_BLOCK", block)
+        monkeypatch.setattr(blocks, "_BLOCK", block)
         for form, threads in itertools.product((X, sparse.csr_array(X)), (1, 2, 3)):
             found = gram_sum(glm(loss, form, y, row_norm=1.3).table, threads=threads)
             assert found.units.tolist() == expected

@@ -19,7 +19,7 @@ from scipy import stats
 
 from privet import Budget, Plan, glm
 from privet.accounting import Gaussian, guarantee
-from privet.clipping import Adaptive, Clip, record_sum
+from privet.clipping import Adaptive, Clip, compiled, record_sum
 from privet.clipping import glm as sums
 from privet.losses import CustomLoss, Ridge
 from privet.noise import add_gaussian
@@ -30,6 +30,7 @@ from privet.solvers import dp_svrg, gradient, variance_reduced
 from privet.solvers.gradient import PrivateGradient
 
 Patch = pytest.MonkeyPatch
+pytestmark = pytest.mark.usefixtures("both_paths")
 
 
 def private(problem: Any, steps: int, noise: float, clip: float = 1.0, **more: Any) -> PrivateGradient:
@@ -243,6 +244,26 @@ def nan_passes(patch: Patch) -> None:
         return 0
 
     patch.setattr(sums, "_bounded", bounded)
+    _compiled(patch, bound=lambda a, inverse, clip, step: bounded(a, inverse, None, clip, 0.0, step))
+
+
+def cap_forgotten(patch: Patch) -> None:
+    def bounded(a: Any, inverse: Any, rule: Any, clip_units: int, x_step: float, a_step: float) -> int:
+        np.copyto(a, np.rint(np.nan_to_num(a) / a_step))
+        return 0
+
+    patch.setattr(sums, "_bounded", bounded)
+    _compiled(patch, bound=lambda a, inverse, clip, step: bounded(a, inverse, None, clip, 0.0, step))
+
+
+def _compiled(patch: Patch, **broken: Any) -> None:
+    """Break the compiled functions too, where they are in use."""
+
+    def kernels_for(*what: Any) -> Any:
+        found = compiled.kernels_for(*what)
+        return None if found is None else found._replace(**broken)
+
+    patch.setattr("privet.clipping.blocks.kernels_for", kernels_for)
 
 
 def count_uncharged(patch: Patch) -> None:
@@ -270,6 +291,7 @@ CASES: list[tuple[Any, Any]] = [
     (noise_halved, noise_is_as_planned),
     (noise_of_a_mean_on_a_sum, noise_is_as_planned),
     (clip_after_the_mean, one_record_moves_at_most_the_clip),
+    (cap_forgotten, one_record_moves_at_most_the_clip),
     (divide_by_the_realised_batch, the_divisor_is_public),
     (shuffle_for_poisson, batches_are_poisson),
     (batch_reused, batches_are_poisson),

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privet.clipping.glm import Derivative, IntArray, _rounded, _shared, _Work
+from privet.clipping.blocks import IntArray, Work, shared
+from privet.clipping.glm import Derivative, _rounded
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_clip, check_count
 from privet.clipping.table import Table
 from privet.errors import InvalidParameter
@@ -60,7 +61,7 @@ def curvature_sum(
     finer = 2.0**extra
     theta_units, theta_step = _rounded(theta)
 
-    def share(work: _Work, first: int, last: int) -> tuple[IntArray, int]:
+    def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
         total = np.zeros((table.shape[1],) * 2, dtype=np.int64)
         for x, y, _ in work.blocks(first, last):
             with np.errstate(all="ignore"):
@@ -77,7 +78,7 @@ def curvature_sum(
                 total += (r.T @ r).toarray().astype(np.int64)
         return total, 0
 
-    parts = _shared(share, table, labels, None, count, threads)
+    parts = shared(share, table, labels, None, count, threads)
     return LatticeSum(
         units=np.sum([units for units, _ in parts], axis=0),
         step=(table.step / finer) ** 2,

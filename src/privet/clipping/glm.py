@@ -8,17 +8,12 @@ that every a·x is an integer below 2^41 and a block of products sums exactly in
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
+from privet.clipping.blocks import IntArray, Work, product, shared
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
 from privet.clipping.rules import Bounding, Clip, Declared, FloatArray
 from privet.clipping.table import Table
@@ -27,11 +22,6 @@ from privet.errors import InvalidParameter
 __all__ = ["Derivative", "glm_sum", "gram_sum", "scalar_sum"]
 
 _THETA_BITS = 37  # with rows of 2^15 units, by Cauchy and Schwarz no partial sum of ⟨x, θ⟩ reaches 2^53
-_BLOCK = 2**19  # values a block holds: four megabytes, well inside the last cache
-_BLAS_ALONE = 2**15  # values below which BLAS keeps to one thread by itself; above, its threads wait for each other
-_WORTH_A_THREAD = 2**21  # values below which a second thread costs more than it brings
-
-IntArray = NDArray[np.int64]
 
 
 class Derivative(Protocol):
@@ -86,20 +76,22 @@ def glm_sum(
     a_step = step / table.step
     shape = theta.shape if shape is None else shape
 
-    def share(work: _Work, first: int, last: int) -> tuple[IntArray, int]:
+    def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
         total = np.zeros(shape, dtype=np.int64)
         within = 0
         for x, y, inverse in work.blocks(first, last):
             with np.errstate(all="ignore"):
-                z = _product(x, theta_units)
+                z = work.predictions(x, theta_units)
                 z *= z_step
                 a = np.array(derivative(z, y), dtype=np.float64, order="C")
-                within += _bounded(a, inverse, rule, clip_units, table.step, a_step)
-            product = _product(a, x) if a.ndim == 1 and isinstance(x, np.ndarray) else _product(x.T, a)
-            total += product.astype(np.int64)
+                if work.compiled and a.ndim == 1 and isinstance(rule, Clip | Declared):
+                    work.compiled.bound(a, inverse, float(clip_units), a_step)  # as below, in one go
+                else:
+                    within += _bounded(a, inverse, rule, clip_units, table.step, a_step)
+            total += work.weighted(x, a)
         return total, within
 
-    parts = _shared(share, table, labels, indices, count, threads)
+    parts = shared(share, table, labels, indices, count, threads, outputs=theta.size // len(theta))
     return LatticeSum(
         units=np.sum([units for units, _ in parts], axis=0),
         step=step,
@@ -136,17 +128,18 @@ def scalar_sum(
     check_count(count, most_records)
     theta_units, theta_step = _rounded(theta)
 
-    def share(work: _Work, first: int, last: int) -> tuple[IntArray, int]:
+    def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
         total = 0
         for x, y, inverse in work.blocks(first, last):
             with np.errstate(all="ignore"):
-                values = np.array(scalar(_product(x, theta_units) * (table.step * theta_step), y), dtype=np.float64)
+                z = work.predictions(x, theta_units) * (table.step * theta_step)
+                values = np.array(scalar(z, y), dtype=np.float64)
             values[~(np.isfinite(values) & (inverse > 0))] = 0.0
             with np.errstate(over="ignore"):
                 total += int(np.rint(np.clip(values / step, -clip_units, clip_units)).sum())
         return np.array(total, dtype=np.int64), 0
 
-    parts = _shared(share, table, labels, indices, count, threads)
+    parts = shared(share, table, labels, indices, count, threads, outputs=theta.size // len(theta))
     return LatticeSum(units=np.sum([part for part, _ in parts], axis=0), step=step, clip=clip)
 
 
@@ -162,14 +155,14 @@ def gram_sum(table: Table, *, threads: int | None = None) -> LatticeSum:
     count = table.shape[0]
     check_count(count, 2**31)  # entries below 2^30
 
-    def share(work: _Work, first: int, last: int) -> tuple[IntArray, int]:
+    def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
         total = np.zeros((table.shape[1],) * 2, dtype=np.int64)
         for x, _, _ in work.blocks(first, last):
-            product = _product(x.T, x)
-            total += (product if isinstance(x, np.ndarray) else product.toarray()).astype(np.int64)
+            squares = product(x.T, x)
+            total += (squares if isinstance(x, np.ndarray) else squares.toarray()).astype(np.int64)
         return total, 0
 
-    parts = _shared(share, table, np.zeros(table.shape[0]), None, count, threads)
+    parts = shared(share, table, np.zeros(table.shape[0]), None, count, threads)
     return LatticeSum(
         units=np.sum([units for units, _ in parts], axis=0), step=table.step**2, clip=table.row_norm * table.row_norm
     )
@@ -210,11 +203,6 @@ def _bounded(
     return within
 
 
-def _product(a: Any, b: Any) -> Any:
-    """a @ b. For arrays NumPy's `dot`, which lets other threads work meanwhile, as `@` on a vector does not."""
-    return np.dot(a, b) if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) else a @ b
-
-
 def _norms(a: NDArray[np.float64]) -> NDArray[np.float64]:
     """l2 norms of rows, without overflow."""
     largest = np.abs(a).max(axis=1)
@@ -237,77 +225,3 @@ def _rounded(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     scaled = np.ldexp(theta, -scale)  # at most 1: no square overflows, or vanishes unseen
     exponent = math.frexp(float(np.linalg.norm(scaled)))[1] - _THETA_BITS + 1
     return np.trunc(np.ldexp(scaled, -exponent)), math.ldexp(1.0, scale + exponent)
-
-
-class _Work:
-    """One thread's buffers: blocks of a multiple of 64 records, the last one padded with empty ones.
-
-    So each record meets the same vector instructions wherever it stands.
-    """
-
-    def __init__(self, table: Table, labels: NDArray[np.float64], indices: IntArray | None, rows: int) -> None:
-        self.table, self.labels, self.indices = table, labels, indices
-        self.rows = rows
-        self.x = None if table.is_sparse else np.zeros((self.rows, table.shape[1]))
-        self.y, self.inverse = np.zeros(self.rows), np.zeros(self.rows)
-
-    def blocks(self, first: int, last: int) -> Any:
-        """Features, labels and inverse norms of the records first..last-1, a block at a time."""
-        for start in range(first, last, self.rows):
-            size = min(self.rows, last - start)
-            part: Any = slice(start, start + size)
-            if self.indices is not None:
-                part = self.indices[part]
-            self.y[:size], self.inverse[:size] = self.labels[part], self.table.inverse_norms[part]
-            self.y[size:], self.inverse[size:] = 0.0, 0.0
-            if self.x is None:
-                yield _padded(self.table.units[part], self.rows), self.y, self.inverse
-            else:
-                np.copyto(self.x[:size], self.table.units[part])
-                self.x[size:] = 0.0
-                yield self.x, self.y, self.inverse
-
-
-def _padded(rows: Any, count: int) -> Any:
-    starts = np.append(rows.indptr, np.full(count - rows.shape[0], rows.indptr[-1]))
-    return sparse.csr_matrix((rows.data, rows.indices, starts), shape=(count, rows.shape[1]))
-
-
-def block_rows(columns: int) -> int:
-    """Rows a block holds: a multiple of 64, between 64 and 4096."""
-    return max(64, min(4096, _BLOCK // columns // 64 * 64))
-
-
-def _shared(
-    share: Callable[[_Work, int, int], tuple[IntArray, int]],
-    table: Table,
-    labels: NDArray[np.float64],
-    indices: IntArray | None,
-    count: int,
-    threads: int | None,
-) -> list[tuple[IntArray, int]]:
-    """The shares of all threads; whole blocks each. BLAS itself is kept to one thread a caller."""
-    values = count * table.shape[1]
-    wanted = threads if threads is not None else min(_cores(), values // _WORTH_A_THREAD)
-    rows = min(block_rows(table.shape[1]), 64 * max(1, -(-count // 64)))
-    blocks = -(-count // rows)
-    workers = max(1, min(wanted, blocks))
-    edges = [min(count, blocks * i // workers * rows) for i in range(workers + 1)]
-    work = [_Work(table, labels, indices, rows) for _ in range(workers)]
-    if values < _BLAS_ALONE and workers == 1:
-        return [share(work[0], 0, count)]
-    with _blas().limit(limits=1):
-        if workers == 1:
-            return [share(work[0], 0, count)]
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(share, work, edges[:-1], edges[1:]))
-
-
-@cache
-def _cores() -> int:
-    return os.cpu_count() or 1
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
