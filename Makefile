@@ -29,7 +29,7 @@ bench: bench-accounting bench-descent ## all benchmarks
 bench-accounting: $(BENCH)/.installed ## accounting against its peers; writes benchmarks/results/accounting.md
 	$(BENCH)/bin/python benchmarks/accounting.py $(ARGS)
 
-bench-descent: $(VENV)/.with-plot ## private gradient descent; writes benchmarks/results/descent.md
+bench-descent: $(VENV)/.with-all ## private gradient descent; writes benchmarks/results/descent.md
 	$(VENV)/bin/python benchmarks/descent.py $(ARGS)
 
 lint: $(VENV)/.with-lint ## style, formatting and types

@@ -12,6 +12,7 @@ from privet import glm
 from privet.clipping import Adaptive, Automatic, Bounding, Clip, Declared, compiled, glm_sum, scalar_sum
 from privet.clipping.compiled import Kernels
 from privet.clipping.glm import _bounded
+from privet.clipping.table import Table
 from privet.losses import MultinomialLoss, loss_named
 
 PLAIN = Kernels(compiled._predict, compiled._bound, compiled._weigh)
@@ -253,3 +254,21 @@ def test_a_derivative_may_keep_or_return_what_it_was_given(monkeypatch: pytest.M
         plain, fast = in_turn(monkeypatch, lambda d=derivative: scalar_sum(d, p.table, p.labels, np.ones(3), clip=0.1))
         assert (plain.units == fast.units).all()
     assert (p.labels == labels).all()
+
+
+def test_a_table_in_any_memory_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read-only, in Fortran order, every second row, at an odd address: the rows are what they are."""
+    rng = np.random.default_rng(6)
+    p = glm("logistic", rng.normal(size=(300, 5)), (rng.random(300) < 0.5).astype(float), row_norm=1.0)
+    units = p.table.units
+    frozen, apart = units.copy(), np.repeat(units, 2, axis=0)
+    frozen.flags.writeable = False
+    odd = np.empty(units.nbytes + 1, dtype=np.uint8)[1:].view(np.int16).reshape(units.shape)
+    odd[:] = units
+    slopes = p.loss.derivative
+    found = []
+    for form in (units, frozen, np.asfortranarray(units), apart[::2], odd):
+        table = Table(form, p.table.inverse_norms, step=p.table.step, row_norm=1.0)
+        sums = in_turn(monkeypatch, lambda t=table: glm_sum(slopes, t, p.labels, np.ones(5), rule=Clip(clip=0.3)))
+        found += [total.units.tolist() for total in sums]
+    assert all(total == found[0] for total in found)

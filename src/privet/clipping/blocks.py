@@ -57,7 +57,7 @@ class Work:
             self.y[:size], self.inverse[:size] = self.labels[part], self.table.inverse_norms[part]
             self.y[size:], self.inverse[size:] = 0.0, 0.0
             if self.compiled is not None:
-                yield np.ascontiguousarray(self.table.units[part]), self.y, self.inverse
+                yield np.require(self.table.units[part], requirements=["C", "A"]), self.y, self.inverse
             elif self.x is None:
                 yield _padded(self.table.units[part], self.rows), self.y, self.inverse
             else:

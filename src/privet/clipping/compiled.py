@@ -63,11 +63,13 @@ def _compiled(kept: bool) -> Kernels:
     import numba
 
     njit: Any = numba.njit
+    rows = numba.types.Array(numba.types.int16, 2, "C", readonly=True)
+    line, lines, wholes = numba.types.float64[::1], numba.types.float64[:, ::1], numba.types.int64[:, ::1]
     either = {"nogil": True, "cache": kept, "error_model": "numpy"}
     return Kernels(
-        njit("void(int16[:,::1],float64[:,::1],float64[:,::1])", fastmath=_ANY_ORDER, **either)(_predict),
-        njit("void(float64[::1],float64[::1],float64,float64)", **either)(_bound),
-        njit("void(int16[:,::1],float64[:,::1],int64[:,::1])", fastmath=_ANY_ORDER, **either)(_weigh),
+        njit((rows, lines, lines), fastmath=_ANY_ORDER, **either)(_predict),
+        njit((line, line, numba.types.float64, numba.types.float64), **either)(_bound),
+        njit((rows, lines, wholes), fastmath=_ANY_ORDER, **either)(_weigh),
     )
 
 

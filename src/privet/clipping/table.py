@@ -16,7 +16,8 @@ from privet.errors import InvalidParameter
 
 __all__ = ["Table", "as_matrix", "as_vector", "bounded_table"]
 
-_ROWS = 1 << 14  # rows prepared at a time
+_ROWS = 1 << 12  # rows prepared at a time, at most
+_VALUES = 1 << 17  # and values: a block and what is made of it stay in a core's own cache
 _MOST_COLUMNS = 2**22  # then a squared norm is below 2^52, an exact float
 
 
@@ -155,7 +156,7 @@ def bounded_table(
     columns = d if prepare is None else prepare(np.zeros((1, d))).shape[1]
     units = np.empty((n, columns), dtype=np.int16)
     squares = np.empty(n)
-    rows = max(64, min(_ROWS, 2**21 // columns))
+    rows = max(64, min(_ROWS, _VALUES // columns))
     for first in range(0, n, rows):
         part = slice(first, first + rows)
         with np.errstate(over="ignore"):

@@ -59,17 +59,20 @@ class Scaling:
     def _holds_zero(self) -> NDArray[np.bool_]:
         return np.asarray((self.low <= 0) & (self.high >= 0))
 
-    def features(self, rows: Vector) -> Vector:
-        """Raw rows to rows of values in [−1, 1]. Private in, private out; each row by itself."""
-        scaled = (np.clip(rows, self.low, self.high) - self.middle) / self.half
-        scaled[np.isnan(scaled)] = 0.0
+    def features(self, rows: Vector, out: Vector | None = None) -> Vector:
+        """Raw rows to rows of values in [−1, 1], in `out` if given. Private in, private out; each row by itself."""
+        scaled: Vector = np.clip(rows, self.low, self.high, out=out)
+        if self.middle.any():
+            scaled -= self.middle
+        scaled /= self.half
+        np.copyto(scaled, 0.0, where=np.isnan(scaled))
         return scaled
 
     def prepare(self, rows: Vector) -> Vector:
         """Raw rows to rows with their constant, of norm at most 1 if `norm` holds."""
-        scaled = self.features(rows)
-        if self.intercept:
-            scaled = np.column_stack([scaled, np.ones(len(scaled))])
+        count, columns = rows.shape
+        scaled = np.ones((count, columns + self.intercept))
+        self.features(rows, out=scaled[:, :columns])
         scaled *= self.shrink
         return scaled
 
