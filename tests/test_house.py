@@ -46,6 +46,7 @@ ROOMS = [
     "engines",
     "ledger",
     "audit",
+    "lectures",
     "report",
     "cli",
     "__main__",
@@ -83,6 +84,7 @@ ACCOUNTING = [
 # Public names that carry no example of their own, and why.
 WITHOUT_EXAMPLE = {
     "Bounding": "a protocol; Clip and its neighbours are the examples",
+    "Kind": "a type",
     "LearntCategories": "made by private_categories, which has an example",
     "LearntRanges": "made by private_ranges, which has an example",
     "LearntSchema": "made by learn_schema, which has an example",

@@ -24,7 +24,7 @@ from privet.errors import LooseBound
 STEP = Gaussian(noise_multiplier=1.5).poisson(rate=0.01)
 RUN = STEP * 1000
 FLAGS = "--noise-multiplier 1.5 --sampling-rate 0.01 --steps 1000 --neighbours add_remove"
-COMMANDS = ("epsilon", "delta", "noise", "compare", "profile", "meaning", "schema", "fit", "predict")
+COMMANDS = ("epsilon", "delta", "noise", "compare", "profile", "meaning", "schema", "fit", "predict", "lectures")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -49,7 +49,9 @@ def test_there_are_these_commands() -> None:
     """The commands are those of the documentation, and each help names its Python twin."""
     assert set(main.commands) == set(COMMANDS)
     for name in COMMANDS:
-        assert re.search(r"Python: privet\.(accounting|report|estimators|preprocessing)\.\w+\(", said(f"{name} --help"))
+        assert re.search(
+            r"Python: privet\.(accounting|report|estimators|lectures|preprocessing)\.\w+\(", said(f"{name} --help")
+        )
 
 
 def test_epsilon_is_a_whole_sentence() -> None:

@@ -9,6 +9,7 @@ privet meaning     privet.report.meaning
 privet fit         privet.estimators.fit_table
 privet predict     privet.estimators.load_model
 privet schema      privet.preprocessing.schema_skeleton
+privet lectures    privet.lectures.look_up, .check_for
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from privet import accounting, report
 from privet.accounting.event_json import to_json
 from privet.accounting.events import Event, Repeated
 from privet.cli.answers import Answers, answer, draw, guarantee_record
+from privet.cli.lectures import lectures
 from privet.cli.options import (
     accountant_option,
     json_option,
@@ -230,5 +231,5 @@ def _record(run: Event, neighbours: Neighbours) -> dict[str, Any]:
     return {"neighbours": neighbours, "event": json.loads(to_json(run))}
 
 
-for _command in (fit, predict, schema):
+for _command in (fit, lectures, predict, schema):
     main.add_command(_command)

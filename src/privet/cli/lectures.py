@@ -1,0 +1,122 @@
+"""`privet lectures`: what the lectures claim, and where it is true, computed on the spot."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import Any, get_args
+
+import click
+
+from privet.cli.answers import Answers, answer
+from privet.cli.options import json_option
+from privet.lectures import Claim, Finding, Kind, all_checks, check_for, look_up, select
+
+__all__ = ["lectures"]
+
+FORMAT = 1
+"""Of the JSON: raised when a field changes its meaning or goes away; new fields may join."""
+
+_WORDS = {"holds": "holds", "holds_within": "holds within", "fails": "fails"}
+_FEW = 3
+
+
+@click.group(cls=Answers, epilog="Python: privet.lectures.check_for(id)(), privet.lectures.look_up(id)")
+def lectures() -> None:
+    """The 117 claims of five lectures: list them, show one, check where they are true."""
+
+
+@lectures.command("list", epilog="Python: privet.lectures.select(words)")
+@click.argument("claims", nargs=-1, metavar="[ID|LECTURE]...")
+@click.option("--kind", type=click.Choice(get_args(Kind)), help="Only claims of this kind.")
+@json_option
+def list_claims(claims: tuple[str, ...], kind: str | None, as_json: bool) -> None:
+    """List the claims, all or those named by id or by lecture."""
+    chosen = [claim for claim in select(claims) if kind in (None, claim.kind)]
+    width = max([len(claim.place) for claim in chosen], default=0)
+    rows = [f"{c.id:>3}  {c.lecture.key:<10}  {c.place:<{width}}  {c.kind:<11}  {c.formula}" for c in chosen]
+    answer("\n".join(rows), _records(chosen) if as_json else {}, as_json=as_json)
+
+
+@lectures.command(epilog="Python: privet.lectures.look_up(id)")
+@click.argument("claim", metavar="ID")
+@json_option
+def show(claim: str, as_json: bool) -> None:
+    """Show one claim: what it says, what realises it, what is wrong in print, how it is checked."""
+    found = look_up(claim)
+    answer(_shown(found), _records([found]), as_json=as_json)
+
+
+@lectures.command(epilog="Python: privet.lectures.check_for(id)(full=...)")
+@click.argument("claims", nargs=-1, metavar="[ID|LECTURE]...")
+@click.option("--full", is_flag=True, help="Run the long simulations, too; minutes.")
+@json_option
+def check(claims: tuple[str, ...], full: bool, as_json: bool) -> None:
+    """Run the checks of claims, all or those named, and say holds, holds within a range, or fails."""
+    chosen = select(claims)
+    findings: list[Finding] = []
+    with click.progressbar(
+        chosen,
+        label="Checking",
+        file=sys.stderr,
+        hidden=not sys.stderr.isatty(),
+        item_show_func=lambda claim: "" if claim is None else f"{claim.id} {claim.place}",
+    ) as bar:
+        findings.extend(check_for(claim.id)(full=full) for claim in bar)
+    record = _records(chosen)
+    for row, finding in zip(record["claims"], findings, strict=True):
+        row |= {"verdict": finding.verdict, "sentence": finding.sentence, "numbers": finding.numbers}
+    lines = [_told(c, f, numbers=len(chosen) <= _FEW) for c, f in zip(chosen, findings, strict=True)]
+    answer("\n".join([*lines, _count(findings)]), record | {"full": full}, as_json=as_json)
+
+
+def _records(claims: tuple[Claim, ...] | list[Claim]) -> dict[str, Any]:
+    """All that is known of claims but whether they are true."""
+    rows = [
+        {
+            "id": claim.id,
+            "lecture": claim.lecture.key,
+            "author": claim.lecture.author,
+            "title": claim.lecture.title,
+            "place": claim.place,
+            "kind": claim.kind,
+            "statement": claim.statement,
+            "formula": claim.formula,
+            "realised_by": claim.realised_by,
+            "erratum": claim.erratum,
+            "method": all_checks()[claim.id].method if claim.id in all_checks() else "",
+        }
+        for claim in claims
+    ]
+    return {"format": FORMAT, "claims": rows}
+
+
+def _shown(claim: Claim) -> str:
+    parts = {
+        "lecture": f"{claim.lecture} ({claim.lecture.key})",
+        "place": f"{claim.place} ({claim.kind})",
+        "claim": claim.statement,
+        "formula": claim.formula,
+        "realised by": ", ".join(claim.realised_by),
+        "erratum": claim.erratum or "none",
+        "check": all_checks()[claim.id].method if claim.id in all_checks() else "none yet",
+    }
+    rows = [_wrapped(f"{name:<12} {text}", 13) for name, text in parts.items()]
+    return "\n".join([f"Claim {claim.id}", *rows, f"Run it: privet lectures check {claim.id}"])
+
+
+def _told(claim: Claim, finding: Finding, *, numbers: bool) -> str:
+    head = f"{claim.id:>3}  {_WORDS[finding.verdict]:<12}  {claim.lecture.key}, {claim.place}: {finding.sentence}"
+    rows = [_wrapped(head, 19)]
+    if numbers:
+        rows += [f"{'':19}{name} = {value:.10g}" for name, value in finding.numbers.items()]
+    return "\n".join(rows)
+
+
+def _count(findings: list[Finding]) -> str:
+    told = [f"{sum(f.verdict == verdict for f in findings)} {word}" for verdict, word in _WORDS.items()]
+    return f"{len(findings)} checked: {told[0]}, {told[1]} a range that the sentence names, {told[2]} as printed."
+
+
+def _wrapped(text: str, indent: int) -> str:
+    return textwrap.fill(text, 100, subsequent_indent=" " * indent, break_long_words=False)

@@ -1,0 +1,30 @@
+"""The lectures, executable: every claim as a value, and a check that runs the library and says where it is true.
+
+>>> from privet.lectures import check_for, look_up
+>>> look_up("12").place, check_for("12")().verdict
+('Lemma 1.1', 'holds_within')
+
+No verdict is stored anywhere: each is computed when it is asked for. Every check takes what the lecture claims (a
+constant, a sign, an exponent) as a parameter, and names a mutant of it under which its answer must turn round.
+"""
+
+from __future__ import annotations
+
+from privet.lectures.claim import Claim, Finding, Kind, Lecture, Verdict, all_claims, all_lectures, look_up, select
+from privet.lectures.registry import Check, all_checks, check, check_for
+
+__all__ = [
+    "Check",
+    "Claim",
+    "Finding",
+    "Kind",
+    "Lecture",
+    "Verdict",
+    "all_checks",
+    "all_claims",
+    "all_lectures",
+    "check",
+    "check_for",
+    "look_up",
+    "select",
+]

@@ -1,0 +1,69 @@
+"""What many checks share: the audit's grid, how often a rule is false on it, and from where on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from privet.accounting.gaussian import delta_bounds, largest_mu, profile
+
+__all__ = ["DELTAS", "EPSILONS", "PAIRS", "exact_ratio", "false_points", "first_false"]
+
+EPSILONS: tuple[float, ...] = (*np.geomspace(0.01, 10, 31).round(12).tolist(), 0.5, 2.0, 5.0)
+DELTAS: tuple[float, ...] = tuple(10.0**-k for k in range(1, 13))
+PAIRS: tuple[tuple[float, float], ...] = tuple((e, d) for e in EPSILONS for d in DELTAS)
+"""The audit's grid: 34 epsilons in [0.01, 10], 12 deltas, 408 pairs."""
+
+Multiplier = Callable[[float, float], float]
+"""Noise ÷ (√steps × sensitivity) that a rule asks for at (epsilon, delta)."""
+
+
+def false_points(
+    multiplier: Multiplier, pairs: Sequence[tuple[float, float]] = PAIRS
+) -> tuple[tuple[float, float], ...]:
+    """Return the pairs at which noise of that multiplier certainly is not (epsilon, delta)-private.
+
+    Exact: T Gaussian releases are one, with μ = 1/multiplier, and the Gaussian profile is known to 1e-13.
+
+    Examples
+    --------
+    >>> len(false_points(lambda e, d: math.sqrt(2 * math.log(1 / d)) / e)), len(PAIRS)
+    (18, 408)
+    """
+    return tuple((e, d) for e, d in pairs if delta_bounds(1.0 / multiplier(e, d), e)[0] > d)
+
+
+def exact_ratio(multiplier: Multiplier, epsilon: float, delta: float) -> float:
+    """Return the rule's noise ÷ the least noise that is (epsilon, delta)-private; below 1 means not private.
+
+    Examples
+    --------
+    >>> f"{exact_ratio(lambda e, d: math.sqrt(math.log(1 / d)) / e, 1.0, 1e-5):.3f}"
+    '0.910'
+    """
+    return multiplier(epsilon, delta) * largest_mu(epsilon, delta)
+
+
+def first_false(multiplier: Multiplier, delta: float, *, most: float = 1000.0) -> float:
+    """Return the epsilon from which on the rule is false at `delta`, to 1e-9 relative; infinite beyond `most`.
+
+    For rules that ask for μ = cε, which are true up to one epsilon and false from there on.
+
+    Examples
+    --------
+    >>> f"{first_false(lambda e, d: math.sqrt(2 * math.log(1 / d)) / e, 1e-5):.2f}"
+    '7.97'
+    """
+    low, high = 1e-6, most
+
+    def false(epsilon: float) -> bool:
+        return profile(1.0 / multiplier(epsilon, delta), epsilon) > delta
+
+    if not false(high):
+        return math.inf
+    while high / low > 1.0 + 1e-9:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if false(middle) else (middle, high)
+    return high

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from privet.errors import InvalidParameter
+from privet.lectures import Check, Finding, all_checks, all_claims, check, check_for
+
+# Claims whose checks are still to be written. Must be empty.
+MISSING: list[str] = [f"{k:02d}" for k in range(12, 118)]
+
+
+def test_every_claim_has_a_check() -> None:
+    """Each of the 117 claims has exactly one check, but for those listed as missing."""
+    assert [claim.id for claim in all_claims() if claim.id not in all_checks()] == MISSING
+
+
+@pytest.mark.parametrize("known", all_checks().values(), ids=all_checks())
+def test_no_check_is_vacuous(known: Check) -> None:
+    """A check accepts what is printed and refuses its mutant, or refuses what is printed and accepts the corrected one.
+
+    Where it refuses or confines a claim, the claim's erratum says what is wrong.
+    """
+    found, mutated = known(), known.mutated()
+    assert found.accepted != mutated.accepted, f"{found.sentence} / mutant: {mutated.sentence}"
+    assert found.numbers
+    assert found.sentence.endswith(".")
+    claim = next(claim for claim in all_claims() if claim.id == known.id)
+    assert found.accepted or claim.erratum, "what fails needs an erratum"
+
+
+@pytest.mark.parametrize("known", all_checks().values(), ids=all_checks())
+def test_checks_are_deterministic_and_say_what_they_do(known: Check) -> None:
+    """Numbers are the same each time, so that JSON is stable; the method is one sentence."""
+    assert known.method.endswith(".")
+    assert known().numbers == known().numbers
+
+
+def test_mutants_must_change_something() -> None:
+    """A mutant that names no parameter, or repeats its default, is refused; so is a check without a docstring."""
+
+    def function(constant: float = 1.0) -> Finding:
+        """Check nothing."""
+        return Finding.judged(True, "Nothing.")
+
+    for mutant in ({"constants": 2.0}, {"constant": 1.0}, {}):
+        with pytest.raises(InvalidParameter, match="mutant"):
+            check("01", mutant=mutant)(function)
+    function.__doc__ = None
+    with pytest.raises(InvalidParameter, match="docstring"):
+        check("01", mutant={"constant": 2.0})(function)
+
+
+def test_full_reaches_only_checks_that_have_a_longer_form() -> None:
+    """`full` is passed where the function takes it, and ignored elsewhere."""
+    seen: list[bool] = []
+
+    def long(constant: float = 1.0, full: bool = False) -> Finding:
+        """Remember."""
+        seen.append(full)
+        return Finding.judged(True, "It ran.")
+
+    made = check("01", mutant={"constant": 2.0})(long)
+    made()
+    made(full=True)
+    made.mutated()
+    assert made.longer
+    assert seen == [False, True, False]
+    assert not check_for("01").longer
+    assert check_for("01")(full=True) == check_for("01")()
+
+
+def test_unknown_ids_are_refused() -> None:
+    """A check is asked for by the id of a claim."""
+    with pytest.raises(InvalidParameter, match="Did you mean"):
+        check_for("118")
