@@ -9,11 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.geometry import ConvexSet, l2_ball
-from privet.losses import LinearRecords, Loss
+from privet.losses import LinearRecords, LogisticLoss, Loss
 from privet.losses.base import Array
 from privet.problem import RecordProblem, per_record
+from privet.solvers import projected_gradient_descent
 
-__all__ = ["Inner", "LargestCoordinate", "average_loss", "largest_coordinate", "linear", "pointwise", "separable"]
+__all__ = [
+    "Inner",
+    "LargestCoordinate",
+    "average_loss",
+    "largest_coordinate",
+    "linear",
+    "logistic_in_ball",
+    "pointwise",
+    "separable",
+]
 
 Vector = NDArray[np.float64]
 
@@ -94,7 +104,7 @@ def separable(n: int, d: int, *, seed: int) -> tuple[Vector, NDArray[np.int64]]:
     Examples
     --------
     >>> X, y = separable(100, 3, seed=0)
-    >>> X.shape, bool((np.linalg.norm(X, axis=1) <= 1).all()), sorted(set(y.tolist()))
+    >>> X.shape, bool((np.linalg.norm(X, axis=1) < 1 + 1e-12).all()), sorted(set(y.tolist()))
     ((100, 3), True, [0, 1])
     """
     rng = np.random.default_rng(seed)
@@ -102,3 +112,18 @@ def separable(n: int, d: int, *, seed: int) -> tuple[Vector, NDArray[np.int64]]:
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
     y = (X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0).astype(np.int64)
     return X, y
+
+
+def logistic_in_ball(n: int, d: int, *, seed: int) -> tuple[RecordProblem, Vector]:
+    """Return a logistic problem in the unit ball, and its minimiser there.
+
+    Examples
+    --------
+    >>> problem, best = logistic_in_ball(50, 2, seed=0)
+    >>> average_loss(problem, best) < average_loss(problem, np.zeros(2))
+    True
+    """
+    X, y = separable(n, d, seed=seed)
+    problem = pointwise(LogisticLoss(), X, y, domain=l2_ball(radius=1.0))
+    best = projected_gradient_descent(problem, steps=800, step_size=3.0, release="last").released
+    return problem, best

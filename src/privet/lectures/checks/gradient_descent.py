@@ -194,7 +194,7 @@ def noisy_gradients(bias: float = 0.0) -> Finding:
 def one_record_is_unbiased(scale: float = 1.0, full: bool = False) -> Finding:
     """Draw single records with the library's sampler; compare their mean gradient at five standard errors."""
     rng, random = np.random.default_rng(7), fixed_seed_voids_guarantee(7)
-    rows, draws = rng.normal(size=(20, 3)), 200_000 if full else 10_000
+    rows, draws = rng.normal(size=(20, 3)), 200_000 if full else 4_000
     drawn = np.array([OneRecord().indices(20, step, random)[0] for step in range(draws)])  # type: ignore[index]
     standard_error = rows.std(axis=0) / math.sqrt(draws)
     off = float((np.abs(rows[drawn].mean(axis=0) - scale * rows.mean(axis=0)) / standard_error).max())
@@ -210,7 +210,7 @@ def one_record_is_unbiased(scale: float = 1.0, full: bool = False) -> Finding:
 def batches_trade_time_for_variance(power: float = 1.0, full: bool = False) -> Finding:
     """Draw batches of 1 to 64 of 128 records, and compare the variance of their means with S²/m (1 − m/n)."""
     rng, random = np.random.default_rng(8), fixed_seed_voids_guarantee(8)
-    values, draws, worst, seen = rng.normal(size=128), 20_000 if full else 2_000, 0.0, {}
+    values, draws, worst, seen = rng.normal(size=128), 20_000 if full else 600, 0.0, {}
     for m in (1, 4, 16, 64):
         means = [values[FixedSize(batch=m).indices(128, step, random)].mean() for step in range(draws)]
         seen[f"variance_of_{m}"] = float(np.var(means))
