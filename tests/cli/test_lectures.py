@@ -67,6 +67,16 @@ def test_json_of_list_and_show_has_no_verdict() -> None:
     assert [list(row) for row in told("list")["claims"]] == [ROW] * len(all_claims())
 
 
+def test_terminals_see_how_far_it_got(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bar on stderr if that is a terminal; stdout is the same with or without it."""
+    plain = lectures("check 1 11")
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda stream: True, raising=False)
+    shown = lectures("check 1 11")
+    assert "Checking" in shown.stderr
+    assert "11 Proof of Lemma 1.1" in shown.stderr
+    assert shown.stdout == plain.stdout
+
+
 @pytest.mark.parametrize("command", ["show", "check", "list"])
 def test_unknown_ids_are_answered_by_near_ones(command: str) -> None:
     """One paragraph on stderr, exit code 2, nothing on stdout."""
