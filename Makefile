@@ -6,10 +6,11 @@ PYTHON ?= python3
 ARGS ?=
 VENV := .venv
 BENCH := .venv-bench
+PEERS := .venv-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-accounting bench-descent lint format docs clean
+.PHONY: help demo test test-slow bench bench-accounting bench-accuracy bench-descent lint format docs clean
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
 help: ## list the targets
@@ -24,13 +25,16 @@ test: $(VENV)/.with-test ## the tests and doctests, minutes
 test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 	$(VENV)/bin/python -m pytest -n 2 -m slow $(ARGS)
 
-bench: bench-accounting bench-descent ## all benchmarks
+bench: bench-accounting bench-descent bench-accuracy ## all benchmarks
 
 bench-accounting: $(BENCH)/.installed ## accounting against its peers; writes benchmarks/results/accounting.md
 	$(BENCH)/bin/python benchmarks/accounting.py $(ARGS)
 
 bench-descent: $(VENV)/.with-all ## private gradient descent; writes benchmarks/results/descent.md
 	$(VENV)/bin/python benchmarks/descent.py $(ARGS)
+
+bench-accuracy: $(VENV)/.with-plot $(PEERS)/.installed ## accuracy at the defaults; writes benchmarks/results/accuracy.md
+	$(VENV)/bin/python benchmarks/accuracy.py $(ARGS)
 
 lint: $(VENV)/.with-lint ## style, formatting and types
 	$(VENV)/bin/ruff check .
@@ -48,7 +52,7 @@ docs: $(VENV)/.with-docs ## the documentation as static pages in build/site
 	@echo "Read build/site/index.html"
 
 clean: ## remove what the targets made, environments included
-	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.with-%: pyproject.toml | $(VENV)/.created
 	$(VENV)/bin/python $(PIP_INSTALL) --editable ".[$*]"
@@ -58,8 +62,12 @@ $(BENCH)/.installed: pyproject.toml benchmarks/requirements-accounting.txt | $(B
 	$(BENCH)/bin/python $(PIP_INSTALL) --editable . --requirement benchmarks/requirements-accounting.txt
 	@touch $@
 
+$(PEERS)/.installed: benchmarks/requirements-peers.txt | $(PEERS)/.created
+	$(PEERS)/bin/python $(PIP_INSTALL) --requirement benchmarks/requirements-peers.txt
+	@touch $@
+
 # A stamp of its own, because a venv that failed half-way leaves a python without pip behind.
-$(VENV)/.created $(BENCH)/.created: %/.created:
+$(VENV)/.created $(BENCH)/.created $(PEERS)/.created: %/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is not Python 3.11 or later; try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $*
