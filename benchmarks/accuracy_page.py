@@ -211,10 +211,10 @@ def _peer(results: Results) -> str:
     versions = peer["versions"]
     return f"""diffprivlib {versions["diffprivlib"]} ran in an environment of its own with scikit-learn
 {versions["scikit-learn"]}, the newest it works with. It had the same features, each in [−1, 1] or [0, 1], and the same
-public bounds. Its settings are the best of a small grid (C from 1e-4 to 10, for raw pixels also a smaller `data_norm`;
+public bounds. Its settings are the best of a small grid (C, weak to very strong; for pixels also a smaller `data_norm`;
 for regression all columns or the numbers only), **chosen on the test rows, in its favour**, then run afresh; for MNIST,
-where a fit takes half a minute, each setting ran once and the best run is shown. It promises (ε, 0) under replace_one,
-so its column compares with that one."""
+where a fit takes half a minute, each setting ran once and the best run is shown. All tries are in `accuracy.json`. It
+promises (ε, 0) under replace_one, so its column compares with that one."""
 
 
 def _learnt(results: Results) -> str:
