@@ -11,10 +11,13 @@ from privet.accounting import Event, Gaussian, calibrate
 from privet.clipping import Adaptive, Bounding, Clip
 from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter
-from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
+from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit
 from privet.sampling import FullBatch, Sampling
 
-__all__ = ["Plan"]
+__all__ = ["PERSON", "Plan"]
+
+PERSON = "a person's share is the mean over all rows of that person, which are under one label"
+"""What a guarantee for people rests on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +26,8 @@ class Plan:
 
     `plan.event` is what the accountants price, and the solvers draw exactly its batches, bounds and noise, so the
     two cannot disagree. `records` is the number of records; under "add_remove", where that is private, it is a public
-    guess that scales the step and nothing else. `also` are further releases of the same run, priced with it.
+    guess that scales the step and nothing else. `also` are further releases of the same run, priced with it. With
+    `unit="person"` a record is all that one person has, as in `glm(..., groups=...)`.
 
     Examples
     --------
@@ -46,9 +50,11 @@ class Plan:
     sampling: Sampling = FullBatch()  # noqa: RUF009  # a frozen value without state
     noise_multiplier: float = math.nan
     also: tuple[Event, ...] = ()
+    unit: Unit = "record"
 
     def __post_init__(self) -> None:
         check_neighbours(self.neighbours)
+        check_unit(self.unit)
         for name in ("steps", "records"):
             value = getattr(self, name)
             if not (isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1):
@@ -102,7 +108,10 @@ class Plan:
     def guarantee(self, *, delta: float) -> Guarantee:
         """What the run promises at `delta`, with its assumptions."""
         found = accounting.guarantee(self.event, delta=delta, neighbours=self.neighbours)
-        return replace(found, assumptions=(*found.assumptions, self.bounding.describe()))
+        assumptions = (*found.assumptions, self.bounding.describe())
+        if self.unit == "person":
+            assumptions = (*assumptions, PERSON)
+        return replace(found, unit=self.unit, assumptions=assumptions)
 
     def calibrated(self, budget: Budget) -> Plan:
         """The same plan with the least noise that meets `budget`, on the safe side."""

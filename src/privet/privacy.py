@@ -9,7 +9,16 @@ from typing import Literal, get_args
 
 from privet.errors import InvalidParameter
 
-__all__ = ["Budget", "Guarantee", "Neighbours", "check_delta", "check_epsilon", "check_neighbours"]
+__all__ = [
+    "Budget",
+    "Guarantee",
+    "Neighbours",
+    "Unit",
+    "check_delta",
+    "check_epsilon",
+    "check_neighbours",
+    "check_unit",
+]
 
 Neighbours = Literal["replace_one", "zero_out", "add_remove"]
 """Which two data sets must look alike.
@@ -19,10 +28,20 @@ Neighbours = Literal["replace_one", "zero_out", "add_remove"]
 `"add_remove"`: n is private, one record joins or leaves; clip.
 """
 
-_MEANING = {
-    "replace_one": "one record exchanged for any other, the number of records public",
-    "zero_out": "one record emptied, the number of records public",
-    "add_remove": "one record added or removed, the number of records private",
+Unit = Literal["record", "person"]
+"""Whom the relation is about: one row of the table, or all rows of one person together, however many there are."""
+
+_MEANING: dict[Unit, dict[Neighbours, str]] = {
+    "record": {
+        "replace_one": "one record exchanged for any other, the number of records public",
+        "zero_out": "one record emptied, the number of records public",
+        "add_remove": "one record added or removed, the number of records private",
+    },
+    "person": {
+        "replace_one": "all rows of one person exchanged for any others, the number of people public",
+        "zero_out": "all rows of one person emptied, the number of people public",
+        "add_remove": "one person with all rows added or removed, the number of people private",
+    },
 }
 
 
@@ -35,6 +54,17 @@ def check_neighbours(neighbours: str) -> Neighbours:
         f"Expected neighbours to be one of 'replace_one', 'zero_out', 'add_remove', got {neighbours!r}: "
         "an epsilon without its relation can be wrong by a factor of two. "
         "Use 'replace_one' if the number of records is public and a record may change arbitrarily."
+    )
+
+
+def check_unit(unit: str) -> Unit:
+    """Return `unit` if it is one of the two, else say which there are."""
+    for known in get_args(Unit):
+        if unit == known:
+            return known  # type: ignore[no-any-return]  # get_args is untyped
+    raise InvalidParameter(
+        f"Expected unit to be 'record' or 'person', got {unit!r}: a promise must say whom it protects. "
+        "Use 'person' where rows are grouped by whom they belong to."
     )
 
 
@@ -86,7 +116,8 @@ class Guarantee:
     """What is promised, to whom, and on what it rests. Its `str` is a sentence to sign.
 
     `lower` is the least epsilon that the run as described can have: the bracket [lower, epsilon]
-    holds the truth, so it shows how much of `epsilon` is slack of the accounting. `void`, if not empty, says why
+    holds the truth, so it shows how much of `epsilon` is slack of the accounting. `unit` says who is protected: one
+    record, or one person with all rows. `void`, if not empty, says why
     nothing is promised although the run was priced, e.g. because its noise came from a fixed seed.
 
     Examples
@@ -107,6 +138,7 @@ the true epsilon in [1, 1].
     sampling: str
     assumptions: tuple[str, ...] = ()
     void: str = ""
+    unit: Unit = "record"
 
     def voided(self, reason: str) -> Guarantee:
         """The same statement, withdrawn: an infinite epsilon, and `reason` in front of what would have held."""
@@ -118,11 +150,11 @@ the true epsilon in [1, 1].
         if math.isinf(self.epsilon):
             return (
                 f"The release promises nothing at delta = {up(self.delta, 6)}: epsilon is infinite for "
-                f"{_MEANING[self.neighbours]}; {self.sampling}. Add noise, or accept a larger delta."
+                f"{_MEANING[self.unit][self.neighbours]}; {self.sampling}. Add noise, or accept a larger delta."
             )
         sentence = (
             f"The release is ({up(self.epsilon)}, {up(self.delta, 6)})-differentially private for "
-            f"{_MEANING[self.neighbours]}; {self.sampling}; priced by the {self.accountant} accountant "
+            f"{_MEANING[self.unit][self.neighbours]}; {self.sampling}; priced by the {self.accountant} accountant "
             f"({self.theorem}), which puts the true epsilon in [{down(self.lower)}, {up(self.epsilon)}]."
         )
         return sentence if not self.assumptions else sentence + " It assumes: " + "; ".join(self.assumptions) + "."

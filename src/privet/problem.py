@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privet.clipping import Bounding, Clip, LatticeSum, Table, bounded_table, glm_sum, record_sum, scalar_sum
+from privet.clipping import Bounding, Clip, LatticeSum, Table, bounded_table, glm_sum, gram_sum, record_sum, scalar_sum
 from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
 from privet.clipping.table import as_matrix, as_vector
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet, whole_space
+from privet.grouped import GroupedProblem, numbered
 from privet.losses import FeatureMap, Loss, RecordLoss, Ridge, loss_named
+from privet.privacy import Unit
 
-__all__ = ["LinearProblem", "Problem", "RecordProblem", "glm", "per_record"]
+__all__ = ["GroupedProblem", "LinearProblem", "Problem", "RecordProblem", "glm", "per_record"]
 
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -28,12 +30,18 @@ _ROWS = 256  # rows that a feature map sees at a time
 class Problem(Protocol):
     """Private records with a loss, seen through sums that are bounded; the rest is public.
 
-    `records` is public only under "replace_one" and "zero_out".
+    `records` is public only under "replace_one" and "zero_out". With `unit` "person", a record is all that one person
+    has.
     """
 
     domain: ConvexSet
     ridge: Ridge
     shape: tuple[int, ...]
+
+    @property
+    def unit(self) -> Unit:
+        """Whom a record stands for."""
+        ...
 
     @property
     def lipschitz(self) -> float | None:
@@ -88,6 +96,8 @@ class Problem(Protocol):
 
 class LinearProblem:
     """A generalised linear model: the loss of a record depends on θ through ⟨x, θ⟩ alone. Made by `glm`."""
+
+    unit: Unit = "record"
 
     def __init__(self, loss: Loss, table: Table, labels: Vector, *, domain: ConvexSet, ridge: Ridge) -> None:
         self.loss, self.table, self.labels, self.domain, self.ridge = loss, table, labels, domain, ridge
@@ -183,6 +193,10 @@ class LinearProblem:
             lambda z, y: value(z, y) - centre, self.table, self.labels, theta, clip=clip, most_records=most_records
         )
 
+    def moment_sum(self) -> LatticeSum:
+        """Σ x xᵀ; one record moves it by at most row_norm² in Frobenius norm. Private."""
+        return gram_sum(self.table)
+
     def _paired(self, one: Vector, other: Vector) -> tuple[Vector, _Part, _Part]:
         """Two sets of coefficients side by side, and how to find either's predictions again."""
         both = np.column_stack([one, other])
@@ -199,6 +213,7 @@ class RecordProblem:
     """Any loss with per-record gradients. Made by `per_record`."""
 
     lipschitz: float | None = None
+    unit: Unit = "record"
 
     def __init__(
         self, loss: RecordLoss, X: Any, y: Any, *, shape: tuple[int, ...], domain: ConvexSet, ridge: Ridge
@@ -294,6 +309,7 @@ class RecordProblem:
         return f"RecordProblem(private records, {self.loss!r}, shape={self.shape}, domain={self.domain!r})"
 
 
+@overload
 def glm(
     loss: str | Loss,
     X: Any,
@@ -303,7 +319,35 @@ def glm(
     domain: ConvexSet | None = None,
     ridge: float = 0.0,
     features: FeatureMap | None = None,
-) -> LinearProblem:
+    groups: None = None,
+) -> LinearProblem: ...
+
+
+@overload
+def glm(
+    loss: str | Loss,
+    X: Any,
+    y: Any,
+    *,
+    row_norm: float,
+    domain: ConvexSet | None = None,
+    ridge: float = 0.0,
+    features: FeatureMap | None = None,
+    groups: Any,
+) -> GroupedProblem: ...
+
+
+def glm(
+    loss: str | Loss,
+    X: Any,
+    y: Any,
+    *,
+    row_norm: float,
+    domain: ConvexSet | None = None,
+    ridge: float = 0.0,
+    features: FeatureMap | None = None,
+    groups: Any = None,
+) -> LinearProblem | GroupedProblem:
     """A generalised linear model on private records.
 
     Rows longer than `row_norm` are shortened to it; a record with a value that is not finite, or a label outside the
@@ -318,6 +362,9 @@ def glm(
     domain : the set to stay in; the whole space by default
     ridge : strength of the penalty (ridge/2)‖θ‖², which is public and stays outside the clip
     features : a public map φ, e.g. `AppendOne()` for an intercept; the norm of φ(x) is what counts
+    groups : (n,) labels, numbers or texts: whose row it is; private. Then what is bounded is a person's whole
+        contribution, the mean over its rows, and the guarantee is for a person with all rows; see `GroupedProblem`.
+        A row without a label counts as nothing
 
     Examples
     --------
@@ -335,9 +382,13 @@ def glm(
     keep = np.asarray(chosen.admissible(labels), dtype=bool)
     table = bounded_table(rows, row_norm=row_norm, keep=keep)
     labels = np.where(keep, labels, 0.0)
-    problem = LinearProblem(
-        chosen, table, labels, domain=domain if domain is not None else whole_space(), ridge=Ridge(strength=ridge)
-    )
+    place = domain if domain is not None else whole_space()
+    problem: LinearProblem | GroupedProblem
+    if groups is None:
+        problem = LinearProblem(chosen, table, labels, domain=place, ridge=Ridge(strength=ridge))
+    else:
+        people = numbered(groups, rows.shape[0])
+        problem = GroupedProblem(chosen, table, labels, people, domain=place, ridge=Ridge(strength=ridge))
     _check_domain(problem.domain, math.prod(problem.shape))
     return problem
 

@@ -38,7 +38,8 @@ _table = click.argument("table", type=click.Path(exists=True, dir_okay=False, pa
     show_default=True,
     help="Which two tables must look alike.",
 )
-@click.option("--records", type=int, help="Under add_remove, a public guess of the number of rows.")
+@click.option("--records", type=int, help="Under add_remove, a public guess of the number of rows, or of people.")
+@click.option("--groups", help="The column that says whose row it is: then the promise is for a person with all rows.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the model.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def fit(
@@ -49,6 +50,7 @@ def fit(
     delta: float,
     neighbours: Neighbours,
     records: int | None,
+    groups: str | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -63,7 +65,7 @@ def fit(
             f'Write target = {{ column = "{target}", kind = "label", values = [...] }} in the schema.'
         )
     budget = Budget(epsilon=epsilon, delta=delta)
-    model = fit_table(table, facts, budget=budget, neighbours=neighbours, records=records)
+    model = fit_table(table, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
     saved = model.save(out)
     record = {**guarantee_record(model.guarantee, model.event), "model": str(saved)}
     answer(f"{model.guarantee}\nModel written to {saved}.", record, as_json=as_json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from privet.clipping.curvature import curvature_sum
 from privet.clipping.glm import glm_sum, gram_sum, scalar_sum
 from privet.clipping.lattice import LatticeSum, lattice_step
+from privet.clipping.people import People, people_scalar_sum, people_sum, row_weights, split_people
 from privet.clipping.records import record_sum
 from privet.clipping.rules import Adaptive, Automatic, Bounding, Clip, Declared
 from privet.clipping.table import Table, bounded_table
@@ -16,12 +17,17 @@ __all__ = [
     "Clip",
     "Declared",
     "LatticeSum",
+    "People",
     "Table",
     "bounded_table",
     "curvature_sum",
     "glm_sum",
     "gram_sum",
     "lattice_step",
+    "people_scalar_sum",
+    "people_sum",
     "record_sum",
+    "row_weights",
     "scalar_sum",
+    "split_people",
 ]

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 from privet.clipping.compiled import Kernels, kernels_for
 from privet.clipping.table import Table
 
-__all__ = ["IntArray", "Work", "block_rows", "product", "shared"]
+__all__ = ["IntArray", "Work", "blas", "block_rows", "pooled", "product", "shared", "workers_for"]
 
 _BLOCK = 2**19  # values a block of floats holds: four megabytes, well inside the last cache
 _MOST_ROWS = 4096  # so that a block's shares, below 2^41 each, sum exactly in floats
@@ -118,18 +118,29 @@ def shared(
     """
     values = count * table.shape[1]
     compiled = kernels_for(table.units, values, outputs) if outputs else None
-    wanted = threads if threads is not None else min(_cores(), values // _WORTH_A_THREAD)
     rows = min(block_rows(table.shape[1], _NARROW if compiled else 1), 64 * max(1, -(-count // 64)))
     blocks = -(-count // rows)
-    workers = max(1, min(wanted, blocks))
+    workers = workers_for(values, blocks, threads)
     edges = [min(count, blocks * i // workers * rows) for i in range(workers + 1)]
     work = [Work(table, labels, indices, rows, compiled) for _ in range(workers)]
-    if workers == 1 and (compiled or values < _BLAS_ALONE):
-        return [share(work[0], 0, count)]
-    with _blas().limit(limits=1):
-        if workers == 1:
-            return [share(work[0], 0, count)]
-        with ThreadPoolExecutor(workers) as pool:
+    return pooled(share, work, edges, values)
+
+
+def workers_for(values: int, blocks: int, threads: int | None) -> int:
+    """How many threads are worth it."""
+    return max(1, min(threads if threads is not None else min(_cores(), values // _WORTH_A_THREAD), blocks))
+
+
+def pooled(
+    share: Callable[[Work, int, int], tuple[IntArray, int]], work: list[Work], edges: list[int], values: int
+) -> list[tuple[IntArray, int]]:
+    """Each worker's share of what lies between two edges."""
+    if len(work) == 1 and (work[0].compiled or values < _BLAS_ALONE):
+        return [share(work[0], edges[0], edges[1])]
+    with blas().limit(limits=1):
+        if len(work) == 1:
+            return [share(work[0], edges[0], edges[1])]
+        with ThreadPoolExecutor(len(work)) as pool:
             return list(pool.map(share, work, edges[:-1], edges[1:]))
 
 
@@ -139,5 +150,6 @@ def _cores() -> int:
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def blas() -> ThreadpoolController:
+    """Who tells BLAS how many threads it may use."""
     return ThreadpoolController()

@@ -8,10 +8,11 @@ that every a·x is an integer below 2^41 and a block of products sums exactly in
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from privet.clipping.blocks import IntArray, Work, product, shared
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
@@ -143,8 +144,12 @@ def scalar_sum(
     return LatticeSum(units=np.sum([part for part, _ in parts], axis=0), step=step, clip=clip)
 
 
-def gram_sum(table: Table, *, threads: int | None = None) -> LatticeSum:
+def gram_sum(table: Table, *, weights: NDArray[np.float64] | None = None, threads: int | None = None) -> LatticeSum:
     """Σ x xᵀ, exactly. One record moves it by at most row_norm² in Frobenius norm.
+
+    With `weights`, each row is first multiplied by its own, which is at most 1, and rounded towards zero; rows whose
+    squared weights add up to at most 1 then move it together by no more than one record (docs/proofs/sums.md,
+    section 8).
 
     Examples
     --------
@@ -153,19 +158,32 @@ def gram_sum(table: Table, *, threads: int | None = None) -> LatticeSum:
     [[0.25, 0.25], [0.25, 0.25]]
     """
     count = table.shape[0]
-    check_count(count, 2**31)  # entries below 2^30
+    if weights is None:  # else the caller knows how many records there are, which may be fewer than rows
+        check_count(count, 2**31)  # entries below 2^30
 
     def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
         total = np.zeros((table.shape[1],) * 2, dtype=np.int64)
-        for x, _, _ in work.blocks(first, last):
+        for x, weight, _ in work.blocks(first, last):
+            if weights is not None:
+                x = _weighted(x, weight)
             squares = product(x.T, x)
             total += (squares if isinstance(x, np.ndarray) else squares.toarray()).astype(np.int64)
         return total, 0
 
-    parts = shared(share, table, np.zeros(table.shape[0]), None, count, threads)
+    parts = shared(share, table, np.zeros(count) if weights is None else weights, None, count, threads)
     return LatticeSum(
         units=np.sum([units for units, _ in parts], axis=0), step=table.step**2, clip=table.row_norm * table.row_norm
     )
+
+
+def _weighted(x: Any, weight: NDArray[np.float64]) -> Any:
+    """Rows times their weights, towards zero; a block that is ours to change."""
+    if isinstance(x, np.ndarray):
+        x *= weight[:, None]
+        return np.trunc(x, out=x)
+    x = sparse.csr_matrix(x.multiply(weight[:, None]))
+    np.trunc(x.data, out=x.data)
+    return x
 
 
 def _bounded(

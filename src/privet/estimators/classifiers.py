@@ -35,8 +35,11 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
     def _loss(self, classes: int) -> Loss:
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any) -> _LinearClassifier:
-        """Train on private rows `X` and labels `y`; `guarantee_` says what that promises."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> _LinearClassifier:
+        """Train on private rows `X` and labels `y`; `guarantee_` says what that promises.
+
+        With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
+        """
         table = self._table(X, reset=True)
         labels = column_or_1d(np.asarray(self._given_target(y)), warn=True)
         if len(labels) != table.shape[0]:
@@ -47,12 +50,19 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         self.classes_ = self._class_list(labels)
         count = len(self.classes_)
         places = _places(labels, self.classes_)
-        random = self._random()
-        scaling, _, events = self._scaling(table, None, random)
+        random, people = self._random(), self._people(groups, table.shape[0])
+        scaling, _, events = self._scaling(table, None, random, people)
         loss = self._loss(count)
         multi = loss.outputs > 1
         result = self._fit_linear(
-            table, places, loss, scaling=scaling, also=events, settings=_MULTI if multi else _BINARY, random=random
+            table,
+            places,
+            loss,
+            scaling=scaling,
+            also=events,
+            settings=_MULTI if multi else _BINARY,
+            random=random,
+            people=people,
         )
         self.coef_, self.intercept_ = scaling.unscaled(result.coef.reshape(len(result.coef), -1))
         declared = self.classes is not None

@@ -20,16 +20,18 @@ from privet.errors import InvalidParameter
 from privet.estimators.scaling import Scaling, scaling_by_norm, scaling_from
 from privet.geometry import whole_space
 from privet.losses import Loss, Ridge
+from privet.people import one_row_each
 from privet.plan import check_budget
-from privet.preprocessing import LearntRanges, private_ranges
+from privet.preprocessing import LearntRanges, group_indices, private_ranges
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
-from privet.problem import LinearProblem
+from privet.problem import GroupedProblem, LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
 from privet.solvers import Result, fixed_hessian_descent
 
 __all__ = ["PrivateLinearModel"]
 
 Vector = NDArray[np.float64]
+People = NDArray[np.int64] | None
 _RANGE_SHARE = 0.1  # of the squared signal, spent on ranges that were not given
 _NORM_SHARE = 0.03  # and on the norms of rows
 _LEAST_NORM = 2.0**-4
@@ -121,18 +123,22 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         also: tuple[Event, ...],
         settings: dict[str, float],
         random: Random,
+        people: People = None,
     ) -> Result:
         """Solve on prepared rows. `labels` of NaN, or outside the loss's set, empty their records."""
         keep = np.asarray(loss.admissible(labels), dtype=bool)
         rows = _scaled_sparse(X, scaling) if sparse.issparse(X) else X
         table = bounded_table(rows, row_norm=1.0, keep=keep, prepare=None if sparse.issparse(X) else scaling.prepare)
-        problem = LinearProblem(
-            loss, table, np.where(keep, labels, 0.0), domain=whole_space(), ridge=Ridge(strength=self.alpha)
+        known, ridge = np.where(keep, labels, 0.0), Ridge(strength=self.alpha)
+        problem = (
+            LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
+            if people is None
+            else GroupedProblem(loss, table, known, people, domain=whole_space(), ridge=ridge)
         )
         steps = int(settings["steps"]) if self.max_iter is None else self.max_iter
         result = fixed_hessian_descent(
             problem,
-            budget=self._budget(X.shape[0]),
+            budget=self._budget(problem.records),
             steps=steps,
             clip=settings["clip"],
             hessian_share=settings["hessian_share"],
@@ -146,14 +152,35 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         self._event, self._source = result.plan.event, None
         return result
 
+    def _people(self, groups: Any, rows: int) -> People:
+        """Whose row each is; None if every row stands for itself."""
+        if groups is None:
+            return None
+        people = group_indices(groups)
+        if len(people) != rows:
+            raise InvalidParameter(
+                "Expected as many group labels as rows, got another number: rows would be taken for somebody else's. "
+                "Pass one label a row."
+            )
+        if self.neighbours != "add_remove" and people.max(initial=-1) < 0:
+            raise InvalidParameter(
+                "Expected groups to label at least one person, got no label that is a number or a text: there is "
+                "nobody to learn from. Pass a column of ids, e.g. as text."
+            )
+        return people
+
     def _scaling(
-        self, X: Any, target: Vector | None, random: Random
+        self, X: Any, target: Vector | None, random: Random, people: People = None
     ) -> tuple[Scaling, tuple[float, float] | None, tuple[Event, ...]]:
         """What is known of the features' ranges and rows' norms (and, with `target`, of its range), or learnt of them.
 
         What is not given is learnt for a part of the budget: ranges first, then how long rows are once scaled, which
-        for sparse or correlated features is far less than the √features that ranges alone allow.
+        for sparse or correlated features is far less than the √features that ranges alone allow. It is learnt from one
+        row of each person, drawn at random, where rows have `people`.
         """
+        if people is not None:
+            rows = one_row_each(people, random)
+            X, target = X[rows], None if target is None else target[rows]
         columns = X.shape[1]
         given = self._given(X)
         wanted = ({} if target is None else {"y": target}) | ({} if given is not None else _columns(X))
@@ -237,7 +264,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             ranges = (
                 "the ranges in `bounds` are public" if self.bounds is not None else "the bound `row_norm` is public"
             )
-        return replace(guarantee, assumptions=(*guarantee.assumptions, ranges, "a person has one row", *extra))
+        rows = ("a person has one row",) if guarantee.unit == "record" else ()
+        return replace(guarantee, assumptions=(*guarantee.assumptions, ranges, *rows, *extra))
 
 
 def _without_cells(message: str) -> str:

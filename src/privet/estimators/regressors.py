@@ -31,19 +31,29 @@ class _LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     def _loss(self) -> Loss:
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any) -> _LinearRegressor:
-        """Train on private rows `X` and targets `y`; `guarantee_` says what that promises."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> _LinearRegressor:
+        """Train on private rows `X` and targets `y`; `guarantee_` says what that promises.
+
+        With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
+        """
         table = self._table(X, reset=True)
         target = as_vector(column_or_1d(np.asarray(self._given_target(y)), warn=True), table.shape[0])
         given = None if self.target_range is None else _range(self.target_range)
-        random = self._random()
-        scaling, learnt, events = self._scaling(table, target if given is None else None, random)
+        random, people = self._random(), self._people(groups, table.shape[0])
+        scaling, learnt, events = self._scaling(table, target if given is None else None, random, people)
         low, high = given if given is not None else learnt  # type: ignore[misc]  # one of the two is there
         middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
         with np.errstate(all="ignore"):
             scaled = np.clip((target - middle) / half, -1.0, 1.0)  # NaN stays, and empties its record
         result = self._fit_linear(
-            table, scaled, self._loss(), scaling=scaling, also=events, settings=_SETTINGS, random=random
+            table,
+            scaled,
+            self._loss(),
+            scaling=scaling,
+            also=events,
+            settings=_SETTINGS,
+            random=random,
+            people=people,
         )
         coef, intercept = scaling.unscaled(result.coef[:, None])
         self.coef_ = coef[0] * half

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.regressors import LinearRegression
 from privet.plan import check_budget
 from privet.preprocessing import Schema, SchemaPlan, TableEncoder, dump_schema, parse_schema
+from privet.preprocessing.groups import grouped_by
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random, system_random
 
@@ -89,6 +90,7 @@ def fit_table(
     budget: Budget,
     neighbours: Neighbours = "replace_one",
     records: int | None = None,
+    groups: str | None = None,
     random: Random | None = None,
 ) -> TableModel:
     """Train a linear model on a private table, all of it out of one budget.
@@ -103,7 +105,8 @@ def fit_table(
     table : a data frame, dict of columns, list of dicts, or path of a CSV file; private
     schema : the public facts, with a target
     budget, neighbours : what the model shall satisfy
-    records : under "add_remove", a public guess of the number of rows
+    records : under "add_remove", a public guess of the number of rows, or of people
+    groups : the column that says whose row it is, which is then no feature; the guarantee is for a person with all rows
     random : the system's, unless for a test; a fixed seed voids the guarantee
 
     Examples
@@ -128,20 +131,34 @@ def fit_table(
             "Expected a target of labels or numbers, got a count: Poisson regression is not offered yet. "
             'Write kind = "number" with its range to use least squares.'
         )
+    if groups is not None:
+        schema = _without(schema, groups)
     random = random if random is not None else system_random()
     also: tuple[Event, ...] = ()
     if schema.unknown:
-        learnt = _plan(schema, budget, neighbours).learn(table, delta=budget.delta, random=random)
+        learnt = _plan(schema, budget, neighbours, groups).learn(table, delta=budget.delta, random=random)
         schema, also = learnt.schema, (learnt.event,)
     encoder = TableEncoder(schema)
     rows, target = encoder.transform(table), encoder.encode_target(table)
     estimator = _estimator(schema, budget, neighbours, records)
     estimator._paid, estimator._source = also, random
-    estimator.fit(rows, target)
+    estimator.fit(rows, target, groups=None if groups is None else grouped_by(table, groups))
     return TableModel(schema=schema, estimator=estimator, event=estimator._event)
 
 
-def _plan(schema: Schema, budget: Budget, neighbours: Neighbours) -> SchemaPlan:
+def _without(schema: Schema, groups: str) -> Schema:
+    """The schema with the column of groups ignored."""
+    if schema.target is not None and schema.target.column == groups:
+        raise InvalidParameter(
+            f"Expected groups to name another column than the target, got {groups!r}: whose row it is cannot be what "
+            "is predicted. Name the column of ids."
+        )
+    columns = {name: column for name, column in schema.columns.items() if name != groups}
+    ignored = (*(name for name in schema.ignored if name != groups), groups)
+    return replace(schema, columns=columns, ignored=ignored)
+
+
+def _plan(schema: Schema, budget: Budget, neighbours: Neighbours, groups: str | None) -> SchemaPlan:
     """How the open part of the schema is learnt, for its share of the budget."""
     total = calibrate(
         lambda s: Gaussian(noise_multiplier=s), epsilon=budget.epsilon, delta=budget.delta, neighbours=neighbours
@@ -150,6 +167,7 @@ def _plan(schema: Schema, budget: Budget, neighbours: Neighbours) -> SchemaPlan:
         schema=schema,
         neighbours=neighbours,
         threshold_delta=budget.delta / 10,
+        groups=groups,
         noise_multiplier=_affordable(max(total / math.sqrt(_LEARNING_SHARE), 2.0**-9)),
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
 from privet.accounting import Approximate, Event
@@ -46,6 +47,7 @@ def private_categories(
     noise_multiplier: float,
     threshold_delta: float,
     neighbours: Neighbours = "replace_one",
+    rows: NDArray[np.int64] | None = None,
     random: Random | None = None,
 ) -> LearntCategories:
     """The names of each column that clearly more than one record holds: those whose noisy count reaches a threshold.
@@ -62,6 +64,7 @@ def private_categories(
     columns : names of the columns
     noise_multiplier : noise stddev ÷ clip of all counts together
     threshold_delta : the part of delta for names of one record, e.g. a tenth of the whole
+    rows : which rows are the records, e.g. one of each person, as `one_row_each` draws them; all by default; private
     random : the system's, unless for a test
 
     Examples
@@ -81,7 +84,8 @@ def private_categories(
     codes = read(table, readers)
     values = {}
     for name, reader in readers.items():
-        held, places = reader.ranked(codes[name])  # sorted, so that noise does not follow the order of the rows
+        here = codes[name] if rows is None else codes[name][rows]
+        held, places = reader.ranked(here)  # sorted, so that noise does not follow the order of the rows
         counts = np.bincount(places[places >= 0], minlength=len(held))
         noisy = noisy_sums(counts, unit=1.0, release=release, random=random)
         values[name] = tuple(text for text, count in zip(held, noisy, strict=True) if count >= threshold)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from privet.people import number_of, text_of
 
 __all__ = ["Cells", "Coded", "Codes", "Memory", "Names", "Numbers", "Reader", "number_of", "text_of"]
 
@@ -30,35 +30,6 @@ class Coded:
 
 
 Cells = NDArray[Any] | Sequence[Any] | Coded
-
-
-def number_of(cell: Any) -> float:
-    """One cell as a finite float; NaN if it is not one."""
-    if not isinstance(cell, str | numbers.Real | Decimal | np.bool):
-        return math.nan
-    try:
-        found = float(cell)
-    except (ValueError, TypeError, OverflowError):
-        return math.nan
-    return found if math.isfinite(found) else math.nan
-
-
-def text_of(cell: Any) -> str | None:
-    """One cell as a name: text without surrounding blanks, 3.0 as "3"; None if it is missing or no name."""
-    if isinstance(cell, str):
-        return cell.strip() or None
-    if isinstance(cell, bool | np.bool):
-        return str(bool(cell))
-    if isinstance(cell, numbers.Integral):
-        return _digits(int(cell))
-    if isinstance(cell, numbers.Real | Decimal):
-        value = number_of(cell)
-        if math.isnan(value):
-            return None
-        return _digits(int(value)) if value.is_integer() and abs(value) < 2.0**63 else repr(value)
-    if isinstance(cell, bytes):
-        return cell.decode("utf-8", errors="replace").strip() or None
-    return None
 
 
 class Reader(ABC):
@@ -172,10 +143,6 @@ class Memory(dict[Any, Any]):
             self.clear()
         answer = self[key] = self._function(key)
         return answer
-
-
-def _digits(whole: int) -> str | None:
-    return str(whole) if abs(whole) < 10**300 else None  # Python refuses to print the largest
 
 
 def _listed(cells: NDArray[Any] | Sequence[Any]) -> Sequence[Any]:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.people import label_of
 from privet.preprocessing.cells import Names
-from privet.preprocessing.tables import cells_of
+from privet.preprocessing.tables import cells_of, read
 
-__all__ = ["group_indices"]
+__all__ = ["group_indices", "grouped_by"]
 
 
 def group_indices(ids: Any) -> NDArray[np.int64]:
@@ -19,6 +20,7 @@ def group_indices(ids: Any) -> NDArray[np.int64]:
     Promise: the numbers follow the sorted ids, so the order of the rows does not show in them; ids are compared as
     text, so 7, 7.0 and "7" are one person (two people taken for one are still protected, one taken for two is not).
     A row without an id gets -1: it can be nobody's, and whoever bounds a person's share must leave it out.
+    As `privet.people.person_numbers`, for columns of any frame.
 
     Parameters
     ----------
@@ -29,5 +31,19 @@ def group_indices(ids: Any) -> NDArray[np.int64]:
     >>> group_indices(["bob", "ann", None, "bob"])
     array([ 1,  0, -1,  1])
     """
-    reader = Names()
+    reader = _Labels()
     return reader.ranked(reader.read(cells_of(ids)))[1]
+
+
+def grouped_by(table: Any, column: str) -> NDArray[np.int64]:
+    """As `group_indices`, of a column of a table."""
+    reader = _Labels()
+    return reader.ranked(read(table, {column: reader})[column])[1]
+
+
+class _Labels(Names):
+    """Cells as labels of people."""
+
+    def one(self, cell: Any) -> int:
+        label = label_of(cell)
+        return -1 if label is None else self._seen.setdefault(label, len(self._seen))

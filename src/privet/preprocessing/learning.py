@@ -9,8 +9,10 @@ from typing import Any
 from privet import accounting
 from privet.accounting import Event, calibrate
 from privet.errors import InvalidParameter
+from privet.people import one_row_each
 from privet.plan import check_budget
 from privet.preprocessing.categories import category_release, private_categories
+from privet.preprocessing.groups import grouped_by
 from privet.preprocessing.ranges import private_ranges, range_releases
 from privet.preprocessing.schema import Category, Column, Schema, Target
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
@@ -19,6 +21,7 @@ from privet.randomness import Random, system_random
 __all__ = ["LearntSchema", "SchemaPlan", "learn_schema"]
 
 _ASSUMPTION = "a record is one row of the table; the columns' names and kinds are public"
+_ONE_ROW = "all rows of a person are under one label, and one is learnt from; the columns' names and kinds are public"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +41,8 @@ class SchemaPlan:
     """How the unknown columns of a schema will be learnt; all of it public, and priced before a row is read.
 
     Every unknown column, the target included, has the same share of the signal: numbers by `private_ranges`, names by
-    `private_categories`. `threshold_delta` is charged only if there are names to learn.
+    `private_categories`. `threshold_delta` is charged only if there are names to learn. `groups` names the column that
+    says whose row it is: then one row of each person, drawn at random, is learnt from, and a record is a person.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class SchemaPlan:
     threshold_delta: float
     noise_multiplier: float = math.nan
     tail: float = 0.005
+    groups: str | None = None
 
     def __post_init__(self) -> None:
         check_neighbours(self.neighbours)
@@ -61,6 +66,11 @@ class SchemaPlan:
             raise InvalidParameter(
                 "Expected a schema with columns of unknown range or names, got one that is complete: there is nothing "
                 "to learn, and nothing should be charged. Use it as it is."
+            )
+        if self.groups is not None and self.groups in self.schema.unknown:
+            raise InvalidParameter(
+                f"Expected the column {self.groups!r} of groups to be no feature, got it among those to learn: whose "
+                "row it is must not be learnt from. List it under ignored in the schema."
             )
 
     @property
@@ -95,7 +105,9 @@ class SchemaPlan:
     def guarantee(self, *, delta: float) -> Guarantee:
         """What learning alone promises at `delta`."""
         found = accounting.guarantee(self.event, delta=delta, neighbours=self.neighbours)
-        return replace(found, assumptions=(*found.assumptions, _ASSUMPTION))
+        if self.groups is None:
+            return replace(found, assumptions=(*found.assumptions, _ASSUMPTION))
+        return replace(found, unit="person", assumptions=(*found.assumptions, _ONE_ROW))
 
     def calibrated(self, budget: Budget) -> SchemaPlan:
         """The same plan with the least noise that meets `budget`."""
@@ -113,6 +125,7 @@ class SchemaPlan:
         random = random if random is not None else system_random()
         guarantee = self.guarantee(delta=delta)
         facts: dict[str, Any] = {}
+        rows = None if self.groups is None else one_row_each(grouped_by(table, self.groups), random)
         if self.numbers:
             columns = {**self.schema.columns, **self._target()}
             ranges = private_ranges(
@@ -122,6 +135,7 @@ class SchemaPlan:
                 neighbours=self.neighbours,
                 log=[name for name in self.numbers if getattr(columns[name], "log", False)],
                 tail=self.tail,
+                rows=rows,
                 random=random,
             )
             facts.update({name: {"low": low, "high": high} for name, (low, high) in ranges.ranges.items()})
@@ -132,6 +146,7 @@ class SchemaPlan:
                 noise_multiplier=self._part(self.names),
                 threshold_delta=self.threshold_delta,
                 neighbours=self.neighbours,
+                rows=rows,
                 random=random,
             )
             facts.update({name: {"values": values} for name, values in learnt.values.items()})
@@ -176,6 +191,7 @@ def learn_schema(
     neighbours: Neighbours = "replace_one",
     threshold_delta: float | None = None,
     tail: float = 0.005,
+    groups: str | None = None,
     random: Random | None = None,
 ) -> LearntSchema:
     """Learn the ranges and names that a schema leaves open, for all of `budget`.
@@ -189,6 +205,7 @@ def learn_schema(
     schema : kinds of all columns; ranges and names where they are public
     threshold_delta : the part of delta for names that one record alone holds; a tenth of it by default
     tail : share of records that may be clipped at either end of a range
+    groups : the column that says whose row it is; then the promise is for a person with all rows
     random : the system's, unless for a test
 
     Examples
@@ -202,5 +219,7 @@ def learn_schema(
     """
     check_budget(budget)
     part = budget.delta / 10 if threshold_delta is None else threshold_delta
-    plan = SchemaPlan(schema=schema, neighbours=neighbours, threshold_delta=part, tail=tail).calibrated(budget)
+    plan = SchemaPlan(schema=schema, neighbours=neighbours, threshold_delta=part, tail=tail, groups=groups).calibrated(
+        budget
+    )
     return plan.learn(table, delta=budget.delta, random=random)

@@ -52,6 +52,7 @@ def private_ranges(
     neighbours: Neighbours = "replace_one",
     log: Collection[str] = (),
     tail: float = 0.005,
+    rows: Counts | None = None,
     random: Random | None = None,
 ) -> LearntRanges:
     """A range for each column of numbers that leaves out about `tail` of the records at either end, if noise allows.
@@ -72,6 +73,7 @@ def private_ranges(
     noise_multiplier : noise stddev ÷ clip of the whole release
     log : those of the columns that will be scaled after log1p; their range starts at 0 or above
     tail : share of records that may be clipped at either end, in [0, 0.5)
+    rows : which rows are the records, e.g. one of each person, as `one_row_each` draws them; all by default; private
     random : the system's, unless for a test
 
     Examples
@@ -92,7 +94,7 @@ def private_ranges(
     random = random if random is not None else system_random()
     coarse, fine = range_releases(len(names), noise_multiplier=noise_multiplier, neighbours=neighbours)
     columns_read = read(table, {name: Numbers() for name in names})
-    values = [columns_read[name] for name in names]
+    values = [columns_read[name] if rows is None else columns_read[name][rows] for name in names]
     octaves = np.stack([np.bincount(_octave(x), minlength=_COARSE)[:_COARSE] for x in values])
     found = [
         _span(counts, coarse.noise_stddev, floor=0.0 if name in logs else -math.inf)

@@ -110,7 +110,7 @@ def choose_best(
         index=index,
         coef=points[index],
         event=ExponentialMechanism(epsilon=float(epsilon)),
-        guarantee=pure_guarantee(epsilon, neighbours, f"losses are cut to [0, {loss_clip:g}]", random),
+        guarantee=pure_guarantee(epsilon, neighbours, f"losses are cut to [0, {loss_clip:g}]", random, problem.unit),
     )
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from privet.accounting import ExponentialMechanism
 from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter
-from privet.privacy import Guarantee, Neighbours, check_epsilon, check_neighbours
+from privet.plan import PERSON
+from privet.privacy import Guarantee, Neighbours, Unit, check_epsilon, check_neighbours
 from privet.problem import LinearProblem, Problem
 from privet.randomness import Random, system_random
 from privet.solvers.drawing import exact_choice, exact_fraction, exponential_weights, piece_weights
@@ -101,7 +102,9 @@ def exponential_mechanism(
         bound = (_interval_bound if candidates is None else _finite_bound)(
             problem, points, slope, exponent, scores.unit
         )
-    guarantee = pure_guarantee(epsilon, neighbours, f"losses no steeper than {slope:g}, enforced by cutting", random)
+    guarantee = pure_guarantee(
+        epsilon, neighbours, f"losses no steeper than {slope:g}, enforced by cutting", random, problem.unit
+    )
     return Draw(coef=coef, guarantee=guarantee, bound=bound)
 
 
@@ -232,7 +235,9 @@ def penalties(
     return [round(count * Fraction(problem.ridge.value(point)) / Fraction(unit)) for point in points]
 
 
-def pure_guarantee(epsilon: float, neighbours: Neighbours, bounding: str, random: Random) -> Guarantee:
+def pure_guarantee(
+    epsilon: float, neighbours: Neighbours, bounding: str, random: Random, unit: Unit = "record"
+) -> Guarantee:
     """The statement of one exact draw; void if the randomness is a fixed seed's."""
     found = Guarantee(
         epsilon=float(epsilon),
@@ -242,6 +247,7 @@ def pure_guarantee(epsilon: float, neighbours: Neighbours, bounding: str, random
         theorem="McSherry and Talwar 2007; docs/proofs/drawing.md",
         lower=float(epsilon),
         sampling=f"1 release of {ExponentialMechanism(epsilon=epsilon)!r}",
-        assumptions=(bounding,),
+        assumptions=(bounding,) if unit == "record" else (bounding, PERSON),
+        unit=unit,
     )
     return found.voided("fixed seed: whoever knows it can repeat the draw") if random.void else found

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Event, Gaussian, calibrate
-from privet.clipping import Clip, LatticeSum, gram_sum
+from privet.clipping import Clip, LatticeSum
 from privet.errors import InvalidParameter
 from privet.noise import add_gaussian
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
-from privet.problem import LinearProblem
+from privet.problem import GroupedProblem, LinearProblem
 from privet.randomness import Random, system_random
 from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point
 from privet.solvers.gradient import PrivateGradient
@@ -28,7 +28,7 @@ Vector = NDArray[np.float64]
 
 
 def fixed_hessian_descent(
-    problem: LinearProblem,
+    problem: LinearProblem | GroupedProblem,
     *,
     budget: Budget,
     steps: int = 40,
@@ -85,7 +85,7 @@ def fixed_hessian_descent(
     smoothness = _smoothness(problem)
     random = random if random is not None else system_random()
     count = public_records(problem, neighbours, records)
-    blank = Plan(bounding=Clip(clip=clip), steps=steps, records=count, neighbours=neighbours)
+    blank = Plan(bounding=Clip(clip=clip), steps=steps, records=count, neighbours=neighbours, unit=problem.unit)
     ratio = math.sqrt((1 - hessian_share) / (hessian_share * steps))
 
     def priced(noise: float) -> Plan:
@@ -97,7 +97,7 @@ def fixed_hessian_descent(
     private = PrivateGradient(problem, plan, random=random)
     theta = starting_point(problem, start)
 
-    moment = noisy_gram(gram_sum(problem.table), noise * ratio, random)
+    moment = noisy_gram(problem.moment_sum(), noise * ratio, random)
     least = floor * math.sqrt(2 * len(moment)) * noise * ratio * problem.row_norm**2
     values, vectors = np.linalg.eigh(moment)
     curvature = smoothness * np.maximum(values, least) / count + problem.ridge.strength
@@ -132,8 +132,8 @@ def noisy_gram(total: LatticeSum, multiplier: float, random: Random) -> Vector:
     return released
 
 
-def _smoothness(problem: LinearProblem) -> float:
-    if not isinstance(problem, LinearProblem):
+def _smoothness(problem: LinearProblem | GroupedProblem) -> float:
+    if not isinstance(problem, LinearProblem | GroupedProblem):
         raise InvalidParameter(
             f"Expected a generalised linear model, got {type(problem).__name__}: only there is the Hessian bounded by "
             "the features' second moment. Use glm(...), or a first-order solver."

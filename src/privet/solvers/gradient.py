@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.clipping import Adaptive, Bounding, LatticeSum, lattice_step
-from privet.errors import InvalidParameter
+from privet.errors import InvalidParameter, NoProvenBound
 from privet.noise import add_gaussian
 from privet.plan import Plan
 from privet.problem import Problem
 from privet.randomness import Random
+from privet.sampling import Cyclic
 
-__all__ = ["PrivateGradient", "noisy_mean"]
+__all__ = ["PrivateGradient", "check_same_unit", "noisy_mean"]
 
 Vector = NDArray[np.float64]
 
@@ -32,6 +33,7 @@ class PrivateGradient:
                 f"Expected a plan for {problem.records:,} records, which is public under {plan.neighbours!r}, got one "
                 f"for {plan.records:,}: sampling and step would not be what was priced. Set records in the plan."
             )
+        check_same_unit(problem, plan)
         plan.event  # noqa: B018  # an unpriceable plan is refused before any record is read
         _check_noise(plan)
         self._problem, self.plan, self._random = problem, plan, random
@@ -85,6 +87,20 @@ class PrivateGradient:
             share = 0.5 + float(count[0]) / self.plan.batch_size
             self.rule = replace(first, clip=first.moved(self.rule.clip, share))
         return mean
+
+
+def check_same_unit(problem: Problem, plan: Plan) -> None:
+    """Refuse a plan that promises something about records for a problem of people, or the other way round."""
+    if plan.unit != problem.unit:
+        raise InvalidParameter(
+            f"Expected a plan with unit={problem.unit!r}, as the problem has, got unit={plan.unit!r}: the guarantee "
+            "would be about somebody else. Set unit in the plan."
+        )
+    if plan.unit == "person" and isinstance(plan.sampling, Cyclic):
+        raise NoProvenBound(
+            "Expected batches of people drawn at random, or all of them, got cyclic ones: another label or another "
+            "number of rows of one person could move the others to other batches. Use Poisson, FixedSize or FullBatch."
+        )
 
 
 def _check_noise(plan: Plan) -> None:

@@ -94,6 +94,11 @@ def newton_descent(
             "a part of the budget. Use 0.5."
         )
     smoothness = _smoothness(problem)
+    if not isinstance(problem, LinearProblem):
+        raise InvalidParameter(
+            "Expected a problem of records, got one of people with many rows: the sum of their curvatures is bounded "
+            "row by row here. Use fixed_hessian_descent, dp_gd or dp_sgd."
+        )
     if len(problem.shape) > 1:
         raise InvalidParameter(
             f"Expected a loss with one prediction a record, got {problem.loss!r}: its Hessian couples the classes, for "

@@ -13,7 +13,7 @@ from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
-from privet.problem import LinearProblem, Problem
+from privet.problem import GroupedProblem, LinearProblem, Problem
 from privet.randomness import Random
 from privet.solvers.descent import Release, check_release, private_descent
 from privet.solvers.planning import public_records
@@ -102,6 +102,7 @@ def noisy_gradient_descent(
         steps=1 if steps is None else steps,
         records=count,
         neighbours=neighbours,
+        unit=problem.unit,
     )
     distance = _distance(problem, radius, start)
     usual = method if method is not None else _METHODS[release]
@@ -183,10 +184,12 @@ def _check_domain(method: Method, problem: Problem) -> None:
 
 def _convex(problem: Problem, gradient_norm: float) -> bool:
     """Whether the gradients, as bounded, are those of a convex loss: clipping keeps that only for one output."""
-    if not (isinstance(problem, LinearProblem) and problem.loss.convex and problem.ridge.strength == 0):
+    linear = isinstance(problem, LinearProblem | GroupedProblem)
+    if not (linear and problem.loss.convex and problem.ridge.strength == 0):  # type: ignore[attr-defined]  # linear
         return False
     proven = problem.lipschitz
-    return problem.loss.outputs == 1 or (proven is not None and gradient_norm >= proven)
+    one = isinstance(problem, LinearProblem) and problem.loss.outputs == 1  # and one row a record
+    return one or (proven is not None and gradient_norm >= proven)
 
 
 def _lipschitz(problem: Problem, declared: float | None) -> float:

@@ -36,6 +36,6 @@ def planned(
 ) -> Plan:
     """A plan with the least noise that meets the budget."""
     count = public_records(problem, neighbours, records)
-    return Plan(bounding=bounding, sampling=sampling, steps=steps, records=count, neighbours=neighbours).calibrated(
-        budget
-    )
+    return Plan(
+        bounding=bounding, sampling=sampling, steps=steps, records=count, neighbours=neighbours, unit=problem.unit
+    ).calibrated(budget)

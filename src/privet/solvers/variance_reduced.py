@@ -81,6 +81,7 @@ def dp_svrg(
         steps=epochs * (epoch_steps - 1),
         records=count,
         neighbours=neighbours,
+        unit=problem.unit,
     )
 
     def priced(noise: float) -> Plan:
@@ -99,6 +100,7 @@ def dp_svrg(
             steps=epochs,
             records=count,
             neighbours=neighbours,
+            unit=problem.unit,
         ),
         random=random,
     )
