@@ -77,7 +77,7 @@ def test_words_and_numbers_of_other_libraries_in_a_plan() -> None:
     with pytest.raises(InvalidParameter, match="step_size"):
         dp_gd(problem, budget=budget, steps=5, clip=1.0, step_size=wrong)
     with pytest.raises(InvalidParameter, match="name of a loss"):
-        glm(3, X, Y, row_norm=1.0)  # type: ignore[arg-type]
+        glm(3, X, Y, row_norm=1.0)  # type: ignore[call-overload]
     steps: Any = np.int64(5)
     assert type(Plan(bounding=Clip(clip=1.0), steps=steps, records=300, neighbours="replace_one").steps) is int
 

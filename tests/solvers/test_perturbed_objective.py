@@ -167,7 +167,8 @@ def regression(n: int = 400, d: int = 4, loss: Any = "logistic", **more: Any) ->
     rng = np.random.default_rng(7)
     X = rng.normal(size=(n, d)) / (2 * math.sqrt(d))
     y = X @ np.linspace(2, -2, d) + rng.normal(size=n) / 10 > 0
-    return glm(loss, X, y, row_norm=1.0, **more)
+    made: LinearProblem = glm(loss, X, y, row_norm=1.0, **more)
+    return made
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
@@ -354,7 +355,8 @@ def test_what_is_refused_is_refused_on_public_facts() -> None:
     """Each refusal names its reason, and none needs a record."""
 
     def problem(loss: Any, **more: Any) -> LinearProblem:
-        return glm(loss, np.zeros((3, 2)), [1, 1, 0], row_norm=1.0, **more)
+        made: LinearProblem = glm(loss, np.zeros((3, 2)), [1, 1, 0], row_norm=1.0, **more)
+        return made
 
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (problem("absolute"), {}, "kink"),

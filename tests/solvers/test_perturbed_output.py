@@ -110,7 +110,8 @@ def regression(n: int = 400, d: int = 4, **more: Any) -> LinearProblem:
     rng = np.random.default_rng(7)
     X = rng.normal(size=(n, d)) / (2 * math.sqrt(d))
     y = X @ np.linspace(2, -2, d) + rng.normal(size=n) / 10 > 0
-    return glm("logistic", X, y, row_norm=1.0, **more)
+    made: LinearProblem = glm("logistic", X, y, row_norm=1.0, **more)
+    return made
 
 
 def noise_ratio(stddev_factor: float, monkeypatch: pytest.MonkeyPatch) -> float:
@@ -263,7 +264,8 @@ def test_what_is_refused_is_refused_on_public_facts() -> None:
     ball = l2_ball(radius=1)
 
     def problem(loss: Any, **more: Any) -> LinearProblem:
-        return glm(loss, np.zeros((3, 2)), [1, 1, 0], row_norm=1.0, **more)
+        made: LinearProblem = glm(loss, np.zeros((3, 2)), [1, 1, 0], row_norm=1.0, **more)
+        return made
 
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (problem("logistic"), {"regularisation": 0.0}, "strong"),
