@@ -21,7 +21,7 @@ from privet.clipping import Adaptive, Automatic, Bounding, Clip, Declared, Latti
 from privet.clipping import people as room
 from privet.clipping.people import People, people_sum, row_weights
 from privet.errors import InvalidParameter
-from privet.losses import MultinomialLoss
+from privet.losses import AppendOne, MultinomialLoss
 from privet.problem import GroupedProblem
 
 RULES: list[Bounding] = [
@@ -295,3 +295,11 @@ def test_more_people_than_the_lattice_was_made_for_are_refused() -> None:
     assert made.gradient_sum(np.zeros(2), rule=Clip(clip=1.0), most_records=3).units.shape == (2,)
     with pytest.raises(InvalidParameter, match="at most 2 records in one sum: more"):
         made.gradient_sum(np.zeros(2), rule=Clip(clip=1.0), most_records=2)
+
+
+def test_scalars_are_means_over_the_rows() -> None:
+    """Nothing cut: the losses' sum is Σ over people of the mean loss; a mean that is too large is cut to the clip."""
+    X, y, groups = [[0.0], [0.0], [0.0]], [1.0, 3.0, 2.0], ["a", "a", "b"]
+    made = glm("half_squared", X, y, row_norm=1.0, groups=groups, features=AppendOne())
+    assert float(made.loss_sum(np.zeros(2), clip=9.0).value) == (0.5 + 4.5) / 2 + 2.0
+    assert float(made.loss_sum(np.zeros(2), clip=2.25).value) == 2.25 + 2.0
