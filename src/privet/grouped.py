@@ -144,7 +144,7 @@ class GroupedProblem:
         value = self.loss.value
         return self._scalars(lambda z, y: value(z, y) - centre, theta, clip, None, most_records)
 
-    def moment_sum(self) -> LatticeSum:
+    def moment_sum(self, *, most_records: int = MOST_RECORDS) -> LatticeSum:
         """Sum over people of the mean of x xᵀ; one person moves it by at most row_norm² in Frobenius norm. Private."""
         check_count(self.records, 2**31)
         return _both(gram_sum(self._table), gram_sum(self._people.table, weights=row_weights(self._people)))

@@ -10,13 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privet.clipping import Bounding, Clip, LatticeSum, Table, bounded_table, glm_sum, gram_sum, record_sum, scalar_sum
+from privet.clipping import (
+    Bounding,
+    Clip,
+    LatticeSum,
+    Table,
+    bounded_table,
+    curvature_sum,
+    glm_sum,
+    gram_sum,
+    record_sum,
+    scalar_sum,
+)
 from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
 from privet.clipping.table import as_matrix, as_vector
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet, whole_space
 from privet.grouped import GroupedProblem, numbered
-from privet.losses import FeatureMap, Loss, RecordLoss, Ridge, loss_named
+from privet.losses import FeatureMap, Loss, RecordLoss, Ridge, WeightedLoss, loss_named
 from privet.privacy import Unit
 
 __all__ = ["GroupedProblem", "LinearProblem", "Problem", "RecordProblem", "glm", "per_record"]
@@ -136,6 +147,19 @@ class LinearProblem:
             self.loss.derivative, self.table, self.labels, theta, rule=rule, indices=indices, most_records=most_records
         )
 
+    def moment_sum(self, *, most_records: int = MOST_RECORDS) -> LatticeSum:
+        """Σ v x xᵀ with the records' weights v, or Σ x xᵀ if they have none. Private.
+
+        Promise: one record moves it by at most row_norm² in Frobenius norm, emptied, added or removed; for a weight is
+        cut to [0, 1], see `curvature_sum`. Exchanged, by at most √2 times that.
+        """
+        if not isinstance(self.loss, WeightedLoss):
+            return gram_sum(self.table)
+        start = np.zeros(self.table.shape[1])
+        return curvature_sum(
+            lambda z, y: y[:, 1], self.table, self.labels, start, smoothness=1.0, most_records=most_records
+        )
+
     def plain_gradient(self, theta: Vector) -> Vector:
         X = self.table.units.astype(np.float64)  # whole numbers: exact
         X *= self.table.step
@@ -192,10 +216,6 @@ class LinearProblem:
         return scalar_sum(
             lambda z, y: value(z, y) - centre, self.table, self.labels, theta, clip=clip, most_records=most_records
         )
-
-    def moment_sum(self) -> LatticeSum:
-        """Σ x xᵀ; one record moves it by at most row_norm² in Frobenius norm. Private."""
-        return gram_sum(self.table)
 
     def _paired(self, one: Vector, other: Vector) -> tuple[Vector, _Part, _Part]:
         """Two sets of coefficients side by side, and how to find either's predictions again."""

@@ -1,4 +1,4 @@
-"""The estimators are scikit-learn's, but for one check that would make a record visible."""
+"""The estimators are scikit-learn's, but for a check that would make a record visible, and two that want no noise."""
 
 from __future__ import annotations
 
@@ -15,11 +15,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from privet.estimators import HuberRegressor, LinearRegression, LinearSVC, LogisticRegression, Ridge
+from privet.estimators import (
+    HuberRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+    Ridge,
+)
 
 CLASSIFIERS = [LogisticRegression, LinearSVC]
-REGRESSORS = [LinearRegression, Ridge, HuberRegressor]
+REGRESSORS = [LinearRegression, Ridge, HuberRegressor, PoissonRegressor, QuantileRegressor]
 ALL: list[Any] = [*CLASSIFIERS, *REGRESSORS]
+
+
+NOISY = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
+"""They compare two fits on 15 rows to seven digits, and noise differs; test_weights.py does so with a vast budget."""
 
 
 def by_design(estimator: Any) -> dict[str, str]:
@@ -34,6 +49,8 @@ def by_design(estimator: Any) -> dict[str, str]:
 @parametrize_with_checks([model() for model in ALL], expected_failed_checks=by_design)  # type: ignore[untyped-decorator]
 def test_scikit_learns_own_checks_pass(estimator: Any, check: Callable[[Any], None]) -> None:
     """Each of scikit-learn's estimator checks passes, but for those named above."""
+    if getattr(check, "func", check).__name__ in NOISY:  # type: ignore[attr-defined]  # a function or a partial of one
+        pytest.skip("weights are exact up to noise, which differs with the number of rows")
     check(estimator)
 
 
@@ -43,11 +60,25 @@ def data(n: int = 3000) -> tuple[np.ndarray, np.ndarray]:
     return X, X @ [3.0, -2.0, 0.0] + 0.5
 
 
+def target_for(model: Any, y: np.ndarray) -> Any:
+    """A target of the model's kind: labels, counts or numbers."""
+    if model is PoissonRegressor:
+        return np.random.default_rng(1).poisson(np.exp(y / 2)).astype(float)
+    return y > 0.5 if model in CLASSIFIERS else y
+
+
+def facts_for(model: Any) -> dict[str, Any]:
+    """What is public of such a target."""
+    if model in CLASSIFIERS:
+        return {"classes": [0, 1]}
+    return {"target_range": (0, 50) if model is PoissonRegressor else (-6, 6)}
+
+
 @pytest.mark.parametrize("model", ALL)
 def test_the_guarantee_meets_the_budget_and_says_what_it_assumes(model: Any) -> None:
     """`guarantee_` is at most what was asked for, under the relation asked for, and names its assumptions."""
     X, y = data()
-    target = y > 0.5 if model in CLASSIFIERS else y
+    target = target_for(model, y)
     fitted = model(epsilon=0.7, delta=1e-7, neighbours="zero_out", bounds=(-1, 1)).fit(X, target)
     assert fitted.guarantee_.epsilon <= 0.7
     assert fitted.guarantee_.delta == 1e-7
@@ -60,9 +91,8 @@ def test_the_guarantee_meets_the_budget_and_says_what_it_assumes(model: Any) -> 
 def test_ranges_that_are_learnt_are_paid_for(model: Any) -> None:
     """Without `bounds` the event has more releases, and the total still meets the budget."""
     X, y = data()
-    target = y > 0.5 if model in CLASSIFIERS else y
-    known = {} if model in CLASSIFIERS else {"target_range": (-6, 6)}
-    given = model(epsilon=1, bounds=(-1, 1), **known).fit(X, target)
+    target = target_for(model, y)
+    given = model(epsilon=1, bounds=(-1, 1), **facts_for(model)).fit(X, target)
     learnt = model(epsilon=1).fit(X, target)
     assert learnt.guarantee_.epsilon <= 1
     assert str(learnt.guarantee_).count("releases of") + str(learnt.guarantee_).count("release of") > str(
@@ -93,6 +123,8 @@ def test_much_budget_finds_the_plain_solution(model: Any) -> None:
         direction = fitted.coef_[0] * [10.0, 0.1, 1.0]
         np.testing.assert_allclose(direction / np.linalg.norm(direction), np.array([3, -2, 0]) / 13**0.5, atol=0.02)
         return
+    if model is PoissonRegressor:
+        return  # test_counts.py compares it with scikit-learn's
     fitted = model(epsilon=1e6, bounds=bounds, target_range=(-6, 6), alpha=0.0, max_iter=200).fit(moved, y)
     np.testing.assert_allclose(fitted.coef_ * [10.0, 0.1, 1.0], [3, -2, 0], atol=2e-3)
     np.testing.assert_allclose(fitted.predict(moved), y, atol=5e-3)
@@ -145,12 +177,11 @@ def test_several_classes_share_one_budget() -> None:
 def test_bad_cells_are_neutral_and_never_quoted(model: Any) -> None:
     """NaN and infinite cells and targets neither raise nor warn; text is refused without a word of it."""
     X, y = data(500)
-    target: Any = (y > 0.5).astype(float) if model in CLASSIFIERS else y.copy()
+    target: Any = target_for(model, y).astype(float)
     X[0, 0], X[1, 1], X[2] = np.nan, np.inf, -np.inf
     if model in REGRESSORS:
         target[3], target[4] = np.nan, np.inf
-    known = {"classes": [0, 1]} if model in CLASSIFIERS else {"target_range": (-6, 6)}
-    fitted = model(bounds=(-1, 1), **known).fit(X, target)
+    fitted = model(bounds=(-1, 1), **facts_for(model)).fit(X, target)
     assert np.isfinite(fitted.coef_).all()
     assert np.isfinite(np.asarray(fitted.predict(X[:2]), dtype=float)).all()
     words = X.astype(object)

@@ -45,7 +45,7 @@ class Work:
         self.table, self.labels, self.indices = table, labels, indices
         self.rows, self.compiled = rows, compiled
         self.x = None if table.is_sparse or compiled else np.zeros((self.rows, table.shape[1]))
-        self.y, self.inverse = np.zeros(self.rows), np.zeros(self.rows)
+        self.y, self.inverse = np.zeros((self.rows, *labels.shape[1:])), np.zeros(self.rows)
 
     def blocks(self, first: int, last: int) -> Any:
         """Features, labels and inverse norms of the records first..last-1, a block at a time."""

@@ -52,7 +52,7 @@ def glm_sum(
     Parameters
     ----------
     derivative : ∂ℓ/∂z, a function of each record's own z and y
-    table, labels : the records; private
+    table, labels : the records; private. What `derivative` sees of a record's label is its entry or row
     theta : (d,) or (d, K) finite floats; public
     rule : how a gradient is bounded
     indices : which records; all by default; private

@@ -8,6 +8,8 @@ LogisticRegression(bounds=(0, 1))
 from __future__ import annotations
 
 from privet.estimators.classifiers import LinearSVC, LogisticRegression
+from privet.estimators.counts import PoissonRegressor
+from privet.estimators.quantiles import QuantileRegressor
 from privet.estimators.regressors import HuberRegressor, LinearRegression, Ridge
 from privet.estimators.table_model import TableModel, fit_table, load_model
 
@@ -16,6 +18,8 @@ __all__ = [
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "PoissonRegressor",
+    "QuantileRegressor",
     "Ridge",
     "TableModel",
     "fit_table",

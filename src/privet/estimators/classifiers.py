@@ -13,19 +13,22 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from privet.accounting import Event
 from privet.errors import InvalidParameter
 from privet.estimators.linear import PrivateLinearModel, Vector
+from privet.estimators.weights import Weights, balanced, class_factors
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
 from privet.privacy import Neighbours
+from privet.randomness import Random
 
 __all__ = ["LinearSVC", "LogisticRegression"]
 
-_BINARY = {"steps": 40, "clip": 0.5, "hessian_share": 0.25, "step_size": 0.5, "momentum": 0.8}
-_MULTI = {"steps": 40, "clip": 1.0, "hessian_share": 0.25, "step_size": 0.5, "momentum": 0.8}
+_COUNT_SHARE = 0.01  # of the squared signal, spent on how often each class occurs, if that is asked for
 
 
 class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
     classes: Any
+    class_weight: Any
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -35,8 +38,8 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
     def _loss(self, classes: int) -> Loss:
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> _LinearClassifier:
-        """Train on private rows `X` and labels `y`; `guarantee_` says what that promises.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> _LinearClassifier:
+        """Train on private rows `X`, labels `y` and weights; `guarantee_` says what that promises.
 
         With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
         """
@@ -50,27 +53,60 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         self.classes_ = self._class_list(labels)
         count = len(self.classes_)
         places = _places(labels, self.classes_)
+        given = self._weights(sample_weight, table.shape[0])
         random, people = self._random(), self._people(groups, table.shape[0])
         scaling, _, events = self._scaling(table, None, random, people)
         loss = self._loss(count)
-        multi = loss.outputs > 1
+        weights, more = self._all_weights(given, places, random)
         result = self._fit_linear(
             table,
             places,
             loss,
+            task="several" if loss.outputs > 1 else "binary",
+            weights=weights,
             scaling=scaling,
-            also=events,
-            settings=_MULTI if multi else _BINARY,
+            also=(*events, *more),
             random=random,
             people=people,
         )
         self.coef_, self.intercept_ = scaling.unscaled(result.coef.reshape(len(result.coef), -1))
         declared = self.classes is not None
         self.guarantee_ = self._stated(
-            result.guarantee, *(() if declared else ("the list of classes, read off the labels, is public",))
+            result.guarantee,
+            *(() if declared else ("the list of classes, read off the labels, is public",)),
+            *(() if weights is None else weights.assumptions),
         )
         self.n_iter_ = result.plan.steps
         return self
+
+    def _all_weights(
+        self, given: Weights | None, places: Vector, random: Random
+    ) -> tuple[Weights | None, tuple[Event, ...]]:
+        """Weights of records times those of their classes, and what was paid to know the latter."""
+        if self.class_weight is None:
+            return given, ()
+        events: tuple[Event, ...] = ()
+        extra: tuple[str, ...] = ()
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            factors, event = balanced(
+                places,
+                len(self.classes_),
+                noise_multiplier=self._share_noise(_COUNT_SHARE, len(places)),
+                neighbours=self.neighbours,
+                random=random,
+            )
+            events = (event,)
+        else:
+            factors, extra = (
+                class_factors(self.class_weight, self.classes_),
+                ("the weights in `class_weight` are public",),
+            )
+        self.class_weight_ = dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))
+        known = np.isfinite(places)
+        values = np.where(known, factors[np.where(known, places, 0).astype(int)], np.nan)
+        if given is not None:
+            values, extra = values * given.values, (*given.assumptions, *extra)
+        return Weights(values=values, assumptions=extra), events
 
     def _class_list(self, labels: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:
@@ -117,6 +153,12 @@ class LogisticRegression(_LinearClassifier):
     fit_intercept : whether to have one
     alpha : strength of the penalty (alpha/2)‖θ‖² on the scaled problem
     max_iter : private gradients to take; chosen if None
+    solver : "auto" chooses by public facts; "fixed_hessian", "gradient", "sgd", "newton", "objective" and "output" are
+        the solvers of those names. The page on estimators says what each is good for
+    class_weight : public weights {label: weight}, or "balanced", which buys noisy class counts for a hundredth of the
+        squared signal; `class_weight_` are the weights used, the heaviest class having 1
+    most_weight : public bound on `sample_weight`; heavier records count as much as that. None reads it off the weights,
+        and the guarantee says that it is taken as public
     records : under "add_remove", a public guess of the number of rows
     random_state : leave it out. A whole number makes a run repeatable for tests, and **voids the guarantee**
 
@@ -144,6 +186,9 @@ class LogisticRegression(_LinearClassifier):
         fit_intercept: bool = True,
         alpha: float = 0.0,
         max_iter: int | None = None,
+        solver: str = "auto",
+        class_weight: Any = None,
+        most_weight: float | None = None,
         records: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -156,6 +201,9 @@ class LogisticRegression(_LinearClassifier):
         self.fit_intercept = fit_intercept
         self.alpha = alpha
         self.max_iter = max_iter
+        self.solver = solver
+        self.class_weight = class_weight
+        self.most_weight = most_weight
         self.records = records
         self.random_state = random_state
 
@@ -205,6 +253,9 @@ class LinearSVC(_LinearClassifier):
         fit_intercept: bool = True,
         alpha: float = 0.0,
         max_iter: int | None = None,
+        solver: str = "auto",
+        class_weight: Any = None,
+        most_weight: float | None = None,
         records: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -218,6 +269,9 @@ class LinearSVC(_LinearClassifier):
         self.fit_intercept = fit_intercept
         self.alpha = alpha
         self.max_iter = max_iter
+        self.solver = solver
+        self.class_weight = class_weight
+        self.most_weight = most_weight
         self.records = records
         self.random_state = random_state
 

@@ -17,16 +17,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privet.accounting import Event, Gaussian, calibrate
 from privet.clipping import bounded_table
 from privet.errors import InvalidParameter
+from privet.estimators.defaults import Task, settings_for
 from privet.estimators.scaling import Scaling, scaling_by_norm, scaling_from
+from privet.estimators.solving import solved
+from privet.estimators.weights import Weights, record_weights
 from privet.geometry import whole_space
-from privet.losses import Loss, Ridge
+from privet.losses import Loss, Ridge, WeightedLoss
 from privet.people import one_row_each
 from privet.plan import check_budget
 from privet.preprocessing import LearntRanges, group_indices, private_ranges
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.problem import GroupedProblem, LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
-from privet.solvers import Result, fixed_hessian_descent
+from privet.solvers import Result
+from privet.solvers.planning import public_records
 
 __all__ = ["PrivateLinearModel"]
 
@@ -51,6 +55,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     fit_intercept: bool
     alpha: float
     max_iter: int | None
+    solver: str
+    most_weight: float | None
     records: int | None
     random_state: Any
     _paid: tuple[Event, ...] = ()  # releases made before fit that its budget has to cover
@@ -119,38 +125,73 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         labels: Vector,
         loss: Loss,
         *,
+        task: Task,
+        weights: Weights | None,
         scaling: Scaling,
         also: tuple[Event, ...],
-        settings: dict[str, float],
         random: Random,
         people: People = None,
     ) -> Result:
-        """Solve on prepared rows. `labels` of NaN, or outside the loss's set, empty their records."""
+        """Solve on prepared rows. Labels of NaN, or outside the loss's set, and bad weights empty their records."""
         keep = np.asarray(loss.admissible(labels), dtype=bool)
+        if weights is not None:
+            if people is not None:
+                raise InvalidParameter(
+                    "Expected groups or weights, got both: a person's rows are averaged, and what a weight means there "
+                    "is not settled. Leave out sample_weight and class_weight, or groups."
+                )
+            loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, weights.values])
+            keep = np.asarray(loss.admissible(labels), dtype=bool)
         rows = _scaled_sparse(X, scaling) if sparse.issparse(X) else X
         table = bounded_table(rows, row_norm=1.0, keep=keep, prepare=None if sparse.issparse(X) else scaling.prepare)
-        known, ridge = np.where(keep, labels, 0.0), Ridge(strength=self.alpha)
+        known, ridge = np.where(keep if weights is None else keep[:, None], labels, 0.0), Ridge(strength=self.alpha)
         problem = (
             LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
             if people is None
             else GroupedProblem(loss, table, known, people, domain=whole_space(), ridge=ridge)
         )
-        steps = int(settings["steps"]) if self.max_iter is None else self.max_iter
-        result = fixed_hessian_descent(
+        budget = self._budget(problem.records)
+        settings = settings_for(
+            self.solver,
+            task,
+            loss=loss,
+            columns=table.shape[1],
+            signal=public_records(problem, self.neighbours, self.records) / self._whole_noise(budget),
+            max_iter=self.max_iter,
+        )
+        found = solved(
             problem,
-            budget=self._budget(problem.records),
-            steps=steps,
-            clip=settings["clip"],
-            hessian_share=settings["hessian_share"],
-            step_size=settings["step_size"],
-            momentum=settings["momentum"],
+            settings,
+            budget=budget,
             neighbours=self.neighbours,
             records=self.records,
             also=(*self._paid, *also),
             random=random,
         )
-        self._event, self._source = result.plan.event, None
-        return result
+        self._event, self._source = found.event, None
+        return found.result
+
+    def _weights(self, given: Any, rows: int) -> Weights | None:
+        return record_weights(given, rows, most=self.most_weight)
+
+    def _whole_noise(self, budget: Budget) -> float:
+        """The noise multiplier of one release that would spend the whole budget."""
+        return calibrate(
+            lambda s: Gaussian(noise_multiplier=s),
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            neighbours=self.neighbours,
+        )
+
+    def _share_noise(self, share: float, rows: int) -> float:
+        """The noise multiplier of a release that spends `share` of the squared signal."""
+        noise = max(self._whole_noise(self._budget(rows)) / math.sqrt(share), 2.0**-9)
+        if noise > _MOST_NOISE:
+            raise InvalidParameter(
+                f"Expected an epsilon from which ranges can be learnt, got {self.epsilon!r}: the noise would drown any "
+                "table. Use a larger epsilon, or pass row_norm=..., a public bound on the norm of a row."
+            )
+        return noise
 
     def _people(self, groups: Any, rows: int) -> People:
         """Whose row each is; None if every row stands for itself."""
@@ -221,23 +262,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     def _learnt(self, columns: dict[str, Vector], share: float, rows: int, random: Random) -> LearntRanges:
         """Private ranges for `share` of the squared signal."""
-        budget = self._budget(rows)
-        total = calibrate(
-            lambda s: Gaussian(noise_multiplier=s),
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            neighbours=self.neighbours,
-        )
-        noise = max(total / math.sqrt(share), 2.0**-9)
-        if noise > _MOST_NOISE:
-            raise InvalidParameter(
-                f"Expected an epsilon from which ranges can be learnt, got {self.epsilon!r}: the noise would drown any "
-                "table. Use a larger epsilon, or pass row_norm=..., a public bound on the norm of a row."
-            )
         return private_ranges(
             columns,
             columns=list(columns),
-            noise_multiplier=noise,
+            noise_multiplier=self._share_noise(share, rows),
             neighbours=self.neighbours,
             random=random,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,36 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import column_or_1d
 
+from privet.accounting import Event
 from privet.clipping.table import as_vector
 from privet.errors import InvalidParameter
-from privet.estimators.linear import PrivateLinearModel, Vector
+from privet.estimators.defaults import Task
+from privet.estimators.linear import People, PrivateLinearModel, Vector
 from privet.losses import HuberLoss, Loss, SquaredLoss
 from privet.privacy import Neighbours
+from privet.randomness import Random
 
 __all__ = ["HuberRegressor", "LinearRegression", "Ridge"]
 
-_SETTINGS = {"steps": 20, "clip": 0.5, "hessian_share": 0.4, "step_size": 0.5, "momentum": 0.5}
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Posed:
+    """A regression on prepared rows: labels for a loss, and the target's unit and origin in terms of its prediction."""
+
+    labels: Vector
+    loss: Loss
+    unit: float
+    origin: float
+    ends: tuple[float, float]
+    events: tuple[Event, ...] = ()
 
 
-class _LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
+    """Shared by the regressors; not to be used by itself."""
+
     target_range: Any
+    _task: Task = "regression"
+    _learns_range = True  # with the features' ranges, if it is not given
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -31,45 +49,57 @@ class _LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     def _loss(self) -> Loss:
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> _LinearRegressor:
-        """Train on private rows `X` and targets `y`; `guarantee_` says what that promises.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LinearRegressor:
+        """Train on private rows `X`, targets `y` and weights; `guarantee_` says what that promises.
 
         With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
         """
         table = self._table(X, reset=True)
         target = as_vector(column_or_1d(np.asarray(self._given_target(y)), warn=True), table.shape[0])
         given = None if self.target_range is None else _range(self.target_range)
+        weights = self._weights(sample_weight, table.shape[0])
         random, people = self._random(), self._people(groups, table.shape[0])
-        scaling, learnt, events = self._scaling(table, target if given is None else None, random, people)
-        low, high = given if given is not None else learnt  # type: ignore[misc]  # one of the two is there
-        middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
-        with np.errstate(all="ignore"):
-            scaled = np.clip((target - middle) / half, -1.0, 1.0)  # NaN stays, and empties its record
+        open_range = given is None and self._learns_range
+        scaling, learnt, events = self._scaling(table, target if open_range else None, random, people)
+        posed = self._posed(target, given if given is not None else learnt, random, people)
         result = self._fit_linear(
             table,
-            scaled,
-            self._loss(),
+            posed.labels,
+            posed.loss,
+            task=self._task,
+            weights=weights,
             scaling=scaling,
-            also=events,
-            settings=_SETTINGS,
+            also=(*events, *posed.events),
             random=random,
             people=people,
         )
         coef, intercept = scaling.unscaled(result.coef[:, None])
-        self.coef_ = coef[0] * half
-        self.intercept_ = float(intercept[0] * half + middle)
-        self.target_range_ = (float(low), float(high))
+        self.coef_ = coef[0] * posed.unit
+        self.intercept_ = float(intercept[0] * posed.unit + posed.origin)
+        self.target_range_ = posed.ends
         known = "the range in `target_range` is public"
-        self.guarantee_ = self._stated(result.guarantee, *(() if given is None else (known,)))
+        self.guarantee_ = self._stated(
+            result.guarantee,
+            *(() if given is None else (known,)),
+            *(() if weights is None else weights.assumptions),
+        )
         self.n_iter_ = result.plan.steps
         return self
+
+    def _posed(self, target: Vector, ends: tuple[float, float] | None, random: Random, people: People = None) -> Posed:
+        """The target scaled to [−1, 1]; NaN stays, and empties its record."""
+        low, high = ends  # type: ignore[misc]  # given or learnt
+        middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
+        with np.errstate(all="ignore"):
+            scaled = np.clip((target - middle) / half, -1.0, 1.0)
+        return Posed(labels=scaled, loss=self._loss(), unit=half, origin=middle, ends=(float(low), float(high)))
 
     def predict(self, X: Any) -> Vector:
         """The predicted target, kept within its range."""
         return np.clip(self._predictions(X)[:, 0], *self.target_range_)
 
 
-class LinearRegression(_LinearRegressor):
+class LinearRegression(LinearRegressor):
     """Least squares under one budget.
 
     Promise: `guarantee_` meets (epsilon, delta): ranges (if not given), the features' second moment and every gradient
@@ -77,8 +107,8 @@ class LinearRegression(_LinearRegressor):
 
     Parameters
     ----------
-    epsilon, delta, neighbours, bounds, row_norm, fit_intercept, max_iter, records, random_state : as in
-        `LogisticRegression`
+    epsilon, delta, neighbours, bounds, row_norm, fit_intercept, max_iter, solver, most_weight, records,
+        random_state : as in `LogisticRegression`
     target_range : (low, high), the target's public range; None learns it privately with the features'
     alpha : strength of the penalty (alpha/2)‖θ‖² on the scaled problem
 
@@ -106,6 +136,8 @@ class LinearRegression(_LinearRegressor):
         fit_intercept: bool = True,
         alpha: float = 0.0,
         max_iter: int | None = None,
+        solver: str = "auto",
+        most_weight: float | None = None,
         records: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -118,6 +150,8 @@ class LinearRegression(_LinearRegressor):
         self.fit_intercept = fit_intercept
         self.alpha = alpha
         self.max_iter = max_iter
+        self.solver = solver
+        self.most_weight = most_weight
         self.records = records
         self.random_state = random_state
 
@@ -147,6 +181,8 @@ class Ridge(LinearRegression):
         fit_intercept: bool = True,
         alpha: float = 0.01,
         max_iter: int | None = None,
+        solver: str = "auto",
+        most_weight: float | None = None,
         records: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -160,12 +196,14 @@ class Ridge(LinearRegression):
             fit_intercept=fit_intercept,
             alpha=alpha,
             max_iter=max_iter,
+            solver=solver,
+            most_weight=most_weight,
             records=records,
             random_state=random_state,
         )
 
 
-class HuberRegressor(_LinearRegressor):
+class HuberRegressor(LinearRegressor):
     """Regression that large residuals move less: quadratic up to `threshold` half ranges of the target, then linear.
 
     Parameters are those of `LinearRegression`.
@@ -193,6 +231,8 @@ class HuberRegressor(_LinearRegressor):
         fit_intercept: bool = True,
         alpha: float = 0.0,
         max_iter: int | None = None,
+        solver: str = "auto",
+        most_weight: float | None = None,
         records: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -206,6 +246,8 @@ class HuberRegressor(_LinearRegressor):
         self.fit_intercept = fit_intercept
         self.alpha = alpha
         self.max_iter = max_iter
+        self.solver = solver
+        self.most_weight = most_weight
         self.records = records
         self.random_state = random_state
 

@@ -11,15 +11,17 @@ from privet.losses.huber import HuberLoss
 from privet.losses.logistic import LogisticLoss
 from privet.losses.lookup import loss_named
 from privet.losses.multinomial import MultinomialLoss
-from privet.losses.poisson import PoissonLoss
-from privet.losses.quantile import AbsoluteLoss, QuantileLoss
+from privet.losses.poisson import CappedPoissonLoss, PoissonLoss
+from privet.losses.quantile import AbsoluteLoss, QuantileLoss, SmoothedQuantileLoss
 from privet.losses.records import LinearRecords, RecordLoss
 from privet.losses.ridge import Ridge
 from privet.losses.squared import SquaredLoss
+from privet.losses.weighted import WeightedLoss
 
 __all__ = [
     "AbsoluteLoss",
     "AppendOne",
+    "CappedPoissonLoss",
     "CustomFeatures",
     "CustomLoss",
     "FeatureMap",
@@ -35,7 +37,9 @@ __all__ = [
     "RecordLoss",
     "Ridge",
     "SmoothedHingeLoss",
+    "SmoothedQuantileLoss",
     "SquaredLoss",
+    "WeightedLoss",
     "append_one",
     "gradient_bound",
     "hessian_bound",

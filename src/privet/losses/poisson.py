@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privet.errors import InvalidParameter
-from privet.losses.base import Array, Mask, check_prediction_bound, finite, floats, labels
+from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite, floats, labels
 
-__all__ = ["PoissonLoss"]
+__all__ = ["CappedPoissonLoss", "PoissonLoss"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,3 +80,63 @@ class PoissonLoss:
         most = math.inf if self.largest_count is None else int(self.largest_count)
         counts = labels(y).astype(np.float64, copy=False)
         return finite(counts) & (counts >= 0.0) & (counts <= most) & np.equal(counts, np.floor(counts))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CappedPoissonLoss:
+    """ℓ(z, y) = (e^z − y z)/unit as long as e^z ≤ most, and linear with slope (most − y)/unit beyond; y in [0, most].
+
+    Its derivative is that of a rate which stops growing at `most`: (min(e^z, most) − y)/unit. Where all rates are at
+    most `most`, as they must be if no label is larger, it has the minimiser of the Poisson loss.
+    Theorem: the derivative is non-decreasing in z and lies in ±most/unit; its slope is at most most/unit.
+
+    Parameters
+    ----------
+    most : public bound on labels and rates
+    unit : what the loss is divided by; public
+
+    Examples
+    --------
+    >>> loss = CappedPoissonLoss(most=10.0)
+    >>> loss.derivative([0.0, 100.0], [3, 3]), loss.lipschitz(), loss.smoothness()
+    (array([-2.,  7.]), 10.0, 10.0)
+    """
+
+    most: float
+    unit: float = 1.0
+    convex: ClassVar[bool] = True
+    outputs: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_number("most", self.most)
+        check_number("unit", self.unit)
+
+    @np.errstate(all="ignore")
+    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        most, end = float(self.most), math.log(self.most)
+        before = np.exp(np.minimum(z, end)) - y * np.minimum(z, end)
+        return np.asarray((before + (most - y) * np.maximum(z - end, 0.0)) / float(self.unit))
+
+    @np.errstate(all="ignore")
+    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        return np.asarray((np.minimum(np.exp(z), float(self.most)) - y) / float(self.unit))
+
+    @np.errstate(all="ignore")
+    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        rate = np.exp(z)
+        return np.asarray(np.where(rate <= float(self.most), rate, 0.0) / float(self.unit) + np.zeros_like(y))
+
+    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
+        steepest = self.smoothness(prediction_bound)
+        return max(steepest, (float(self.most) - math.exp(-prediction_bound)) / float(self.unit))
+
+    def smoothness(self, prediction_bound: float = math.inf) -> float:
+        bound = check_prediction_bound(prediction_bound)
+        return (float(self.most) if bound >= math.log(self.most) else math.exp(bound)) / float(self.unit)
+
+    def admissible(self, y: ArrayLike) -> Mask:
+        counts = labels(y).astype(np.float64, copy=False)
+        return finite(counts) & (counts >= 0.0) & (counts <= float(self.most))

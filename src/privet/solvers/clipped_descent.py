@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.accounting import Event
 from privet.clipping import Bounding
 from privet.privacy import Budget, Neighbours
 from privet.problem import Problem
@@ -30,6 +31,7 @@ def dp_gd(
     neighbours: Neighbours = "replace_one",
     release: Release = "all",
     records: int | None = None,
+    also: tuple[Event, ...] = (),
     start: NDArray[np.float64] | None = None,
     random: Random | None = None,
 ) -> Result:
@@ -58,6 +60,7 @@ def dp_gd(
         neighbours=neighbours,
         release=release,
         records=records,
+        also=also,
         start=start,
         random=random,
     )

@@ -97,7 +97,7 @@ def fixed_hessian_descent(
     private = PrivateGradient(problem, plan, random=random)
     theta = starting_point(problem, start)
 
-    moment = noisy_gram(problem.moment_sum(), noise * ratio, random)
+    moment = noisy_gram(problem.moment_sum(most_records=plan.most_records), noise * ratio, random)
     least = floor * math.sqrt(2 * len(moment)) * noise * ratio * problem.row_norm**2
     values, vectors = np.linalg.eigh(moment)
     curvature = smoothness * np.maximum(values, least) / count + problem.ridge.strength

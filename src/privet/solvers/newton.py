@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from privet.accounting import Gaussian, calibrate
+from privet.accounting import Event, Gaussian, calibrate
 from privet.clipping import Clip, LatticeSum, curvature_sum
 from privet.clipping.rules import FloatArray
 from privet.errors import InvalidParameter
@@ -48,6 +48,7 @@ def newton_descent(
     neighbours: Neighbours = "replace_one",
     release: Release = "last",
     records: int | None = None,
+    also: tuple[Event, ...] = (),
     start: Vector | None = None,
     random: Random | None = None,
 ) -> Result:
@@ -110,7 +111,7 @@ def newton_descent(
     ratio = math.sqrt((1 - direction_share) / direction_share)
 
     def priced(noise: float) -> Plan:
-        return replace(blank, noise_multiplier=noise, also=(Gaussian(noise_multiplier=noise * ratio) * steps,))
+        return replace(blank, noise_multiplier=noise, also=(Gaussian(noise_multiplier=noise * ratio) * steps, *also))
 
     noise = calibrate(lambda s: priced(s).event, epsilon=budget.epsilon, delta=budget.delta, neighbours=neighbours)
     plan = priced(noise)

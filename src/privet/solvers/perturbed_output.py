@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.accounting import Event, Gaussian, calibrate
 from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
 from privet.clipping.rules import FloatArray
@@ -73,6 +74,7 @@ def output_perturbation(
     radius: float | None = None,
     records: int | None = None,
     most_records: int | None = None,
+    also: tuple[Event, ...] = (),
     random: Random | None = None,
 ) -> Result:
     """argmin over the domain of L(w) + (λ/2)‖w − centre‖², plus Gaussian noise, projected back.
@@ -95,6 +97,7 @@ def output_perturbation(
     radius : public bound on ‖centre − minimiser‖; the domain's radius by default; needed on an unbounded domain
     records : under "add_remove", a public guess of the number of records
     most_records : under "add_remove", a public bound on it; 2^27 by default
+    also : releases made before, e.g. of feature ranges, that the same budget has to cover
     random : the operating system's by default; a fixed seed voids the guarantee
 
     Examples
@@ -117,6 +120,13 @@ def output_perturbation(
     strength = _strength(model, regularisation, count, distance, gradient_clip, budget, neighbours)
     moves = 2.0 if neighbours == "replace_one" else 1.0
     noise = upward(moves / largest_mu(budget.epsilon, budget.delta))
+    if also:
+        noise = calibrate(
+            lambda s: sum(also, start=Gaussian(noise_multiplier=s)),
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            neighbours=neighbours,
+        )
     random = random if random is not None else system_random()
     own = model.ridge.strength
     centre = np.asarray(model.domain.centre(math.prod(model.shape))).reshape(model.shape)
@@ -133,7 +143,7 @@ def output_perturbation(
     solved = SolvedTo(
         gradient_clip=gradient_clip, strength=strength, tolerance=upward(tolerance + slack_of(step, solver))
     )
-    plan = Plan(bounding=solved, steps=1, records=count, neighbours=neighbours, noise_multiplier=noise)
+    plan = Plan(bounding=solved, steps=1, records=count, neighbours=neighbours, noise_multiplier=noise, also=also)
     guarantee = guaranteed(plan, budget.delta, random)
     stddev = upward(noise * solved.clip)
     found = solver.solve(tolerance)

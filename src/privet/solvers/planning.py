@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from privet.accounting import Event
 from privet.clipping import Bounding
 from privet.errors import InvalidParameter
 from privet.plan import Plan
@@ -33,9 +34,17 @@ def planned(
     budget: Budget,
     neighbours: Neighbours,
     records: int | None,
+    also: tuple[Event, ...] = (),
 ) -> Plan:
-    """A plan with the least noise that meets the budget."""
+    """A plan with the least noise that meets the budget, of which `also` is paid too."""
     count = public_records(problem, neighbours, records)
-    return Plan(
-        bounding=bounding, sampling=sampling, steps=steps, records=count, neighbours=neighbours, unit=problem.unit
-    ).calibrated(budget)
+    plan = Plan(
+        bounding=bounding,
+        sampling=sampling,
+        steps=steps,
+        records=count,
+        neighbours=neighbours,
+        unit=problem.unit,
+        also=also,
+    )
+    return plan.calibrated(budget)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.accounting import Event
 from privet.clipping import Bounding, Clip
 from privet.errors import InvalidParameter
 from privet.plan import Plan
@@ -33,6 +34,7 @@ def dp_sgd(
     neighbours: Neighbours = "replace_one",
     release: Release = "average",
     records: int | None = None,
+    also: tuple[Event, ...] = (),
     start: NDArray[np.float64] | None = None,
     random: Random | None = None,
 ) -> Result:
@@ -54,6 +56,7 @@ def dp_sgd(
     neighbours : "replace_one" by default
     release : "average", "last", "all" or "tail_average"; one price
     records : under "add_remove", a public guess of the number of records
+    also : releases made before, e.g. of feature ranges, that the same budget has to cover
     start : public; the domain's centre by default
     random : the operating system's by default; a fixed seed voids the guarantee
 
@@ -80,6 +83,7 @@ def dp_sgd(
         budget=budget,
         neighbours=neighbours,
         records=records,
+        also=also,
     )
     return follow(
         plan,

@@ -1,0 +1,129 @@
+"""Which solver, and its settings: chosen from public facts alone, so that nobody has to tune on private rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from privet.errors import InvalidParameter
+from privet.losses import Loss
+
+__all__ = ["Settings", "Task", "check_solver", "settings_for"]
+
+Solver = Literal["auto", "fixed_hessian", "gradient", "sgd", "newton", "objective", "output"]
+Task = Literal["binary", "several", "regression", "counts", "quantile"]
+"""What is learnt: one of two labels, one of several, a number, a count, a quantile."""
+
+_ONE_OUTPUT = ("newton", "objective")  # nothing is proven of them for several classes
+_ONE_RELEASE = ("objective", "output")
+_MOST_COLUMNS = 2_000  # of which a private XᵀX is worth having
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """All that a solver is told beyond problem and budget; public.
+
+    `typical_curvature` is the loss's near its minimum, where that is known and far below its largest: steps are
+    for it, and the clip keeps them from running away where the loss bends more.
+    """
+
+    solver: str = "fixed_hessian"
+    steps: int
+    clip: float
+    hessian_share: float = 0.25
+    step_size: float = 0.5
+    momentum: float = 0.8
+    typical_curvature: float | None = None
+    rate: float = 0.05
+    radius: float = 10.0
+
+    def curvature(self, loss: Loss) -> float:
+        """What one step is meant for: the typical curvature, or the proven one if that is smaller or the only one."""
+        proven = loss.smoothness() or 1.0
+        return proven if self.typical_curvature is None else min(proven, self.typical_curvature)
+
+
+# Fixed-Hessian descent, the default. Measured on the shared tables: benchmarks/results/accuracy.md.
+_DESCENT: dict[Task, Settings] = {
+    "binary": Settings(steps=40, clip=0.5),
+    "several": Settings(steps=40, clip=1.0),
+    "regression": Settings(steps=20, clip=0.5, hessian_share=0.4, momentum=0.5),
+    "counts": Settings(steps=20, clip=1.0, momentum=0.5, typical_curvature=2.0),
+    "quantile": Settings(steps=40, clip=1.0, typical_curvature=3.0),
+}
+
+
+def settings_for(
+    solver: str, task: Task, *, loss: Loss, columns: int, signal: float, max_iter: int | None = None
+) -> Settings:
+    """The solver that "auto" stands for and its settings, or those of the solver that was named.
+
+    Parameters
+    ----------
+    solver : "auto", or one by name
+    task : what is learnt
+    loss : public
+    columns : of the prepared rows
+    signal : records ÷ noise multiplier of one release that spends the whole budget: how many records can be told from
+        noise; public
+    max_iter : the caller's own number of steps, if any
+
+    Examples
+    --------
+    >>> from privet.losses import LogisticLoss
+    >>> settings_for("auto", "binary", loss=LogisticLoss(), columns=10, signal=500.0).solver
+    'fixed_hessian'
+    >>> settings_for("auto", "binary", loss=LogisticLoss(), columns=50_000, signal=500.0).solver
+    'gradient'
+    """
+    chosen = check_solver(solver, loss)
+    if chosen == "auto":
+        chosen = "fixed_hessian" if columns <= _MOST_COLUMNS else "gradient"
+    known = _DESCENT[task]
+    settings = replace(known, solver=chosen)
+    if task == "counts":
+        settings = replace(settings, clip=_count_clip(columns, signal))
+    elif task == "quantile":  # no gradient is longer: nothing is clipped
+        settings = replace(settings, clip=loss.lipschitz() or known.clip)
+    if chosen == "gradient":  # full steps for rows of norm 1, which momentum carries
+        settings = replace(settings, steps=100, step_size=2.0, momentum=0.9)
+    elif chosen == "sgd":
+        settings = replace(settings, steps=200, step_size=1.0, momentum=0.9)
+    elif chosen == "newton":
+        settings = replace(settings, steps=8, step_size=1.0)
+    elif chosen in _ONE_RELEASE:
+        settings = replace(settings, steps=1)
+        if max_iter is not None:
+            raise InvalidParameter(
+                f"Expected max_iter=None with solver={chosen!r}, got {max_iter!r}: it releases once, and solves to a "
+                "certified tolerance before. Leave max_iter out."
+            )
+    return settings if max_iter is None else replace(settings, steps=max_iter)
+
+
+def check_solver(solver: str, loss: Loss) -> str:
+    """Return `solver` if it is one and admits the loss, else say which do."""
+    names = get_args(Solver)
+    if solver not in names:
+        raise InvalidParameter(
+            f"Expected solver to be one of {', '.join(map(repr, names))}, got {solver!r}: there is no other. "
+            "Leave it at 'auto'."
+        )
+    if loss.outputs > 1 and solver in _ONE_OUTPUT:
+        others = ", ".join(repr(name) for name in names if name not in _ONE_OUTPUT)
+        raise InvalidParameter(
+            f"Expected a solver that is proven for several classes, got {solver!r}: one record changes the Hessian of "
+            f"all of them at once. Use one of {others}."
+        )
+    return solver
+
+
+def _count_clip(columns: int, signal: float) -> float:
+    """For counts in units of their mean: as the tail is long, clip it the less the more can be told from noise.
+
+    What the clip cuts off biases a rate, what it lets through is noise; where they balance grows with the signal a
+    column, and a cube root of it did well from epsilon 0.1 to 1,000.
+    """
+    return min(max(0.6 * float(np.cbrt(signal / columns)), 1.0), 2.0**20)

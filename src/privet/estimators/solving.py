@@ -1,0 +1,152 @@
+"""Each solver behind one face: a problem, settings and a budget in, a result out that also covers earlier releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from privet import accounting
+from privet.accounting import Approximate, Event, calibrate
+from privet.estimators.defaults import Settings
+from privet.privacy import Budget, Neighbours
+from privet.problem import LinearProblem
+from privet.randomness import Random
+from privet.sampling import Poisson
+from privet.solvers import (
+    GradientStep,
+    Result,
+    dp_gd,
+    dp_sgd,
+    fixed_hessian_descent,
+    newton_descent,
+    objective_perturbation,
+    output_perturbation,
+)
+
+__all__ = ["Solved", "solved"]
+
+_DELTA_SHARE = 0.9  # of delta, for a release that is no Gaussian, beside others that are
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Solved:
+    """What a solver found, and the event of the whole fit."""
+
+    result: Result
+    event: Event
+
+
+def solved(
+    problem: LinearProblem,
+    settings: Settings,
+    *,
+    budget: Budget,
+    neighbours: Neighbours,
+    records: int | None,
+    also: tuple[Event, ...],
+    random: Random,
+) -> Solved:
+    """Solve with the settings' solver. Promise: `result.guarantee` meets `budget` with all of `also` in it."""
+    if settings.solver == "objective":
+        return _objective(problem, settings, budget, neighbours, records, also, random)
+    loss, step = problem.loss, settings.step_size
+    size = step / (settings.curvature(loss) + problem.ridge.strength)
+    if settings.solver == "fixed_hessian":
+        result = fixed_hessian_descent(
+            problem,
+            budget=budget,
+            steps=settings.steps,
+            clip=settings.clip,
+            hessian_share=settings.hessian_share,
+            step_size=step * (loss.smoothness() or 1.0) / settings.curvature(loss),
+            momentum=settings.momentum,
+            neighbours=neighbours,
+            records=records,
+            also=also,
+            random=random,
+        )
+    elif settings.solver == "newton":
+        result = newton_descent(
+            problem,
+            budget=budget,
+            steps=settings.steps,
+            clip=settings.clip,
+            step_size=step,
+            neighbours=neighbours,
+            records=records,
+            also=also,
+            random=random,
+        )
+    elif settings.solver == "output":
+        several = loss.outputs > 1  # whose clipped gradient is that of no loss: they keep the proven bound
+        result = output_perturbation(
+            problem,
+            budget=budget,
+            clip=None if several else settings.clip,
+            radius=None if problem.ridge.strength > 0 else settings.radius,
+            neighbours=neighbours,
+            records=records,
+            also=also,
+            random=random,
+        )
+    elif settings.solver == "sgd":
+        result = dp_sgd(
+            problem,
+            budget=budget,
+            steps=settings.steps,
+            sampling=Poisson(rate=settings.rate),
+            clip=settings.clip,
+            update=GradientStep(step_size=size, momentum=settings.momentum),
+            neighbours=neighbours,
+            release="tail_average",
+            records=records,
+            also=also,
+            random=random,
+        )
+    else:
+        result = dp_gd(
+            problem,
+            budget=budget,
+            steps=settings.steps,
+            clip=settings.clip,
+            update=GradientStep(step_size=size, momentum=settings.momentum),
+            neighbours=neighbours,
+            release="tail_average",
+            records=records,
+            also=also,
+            random=random,
+        )
+    return Solved(result=result, event=result.plan.event)
+
+
+def _objective(
+    problem: LinearProblem,
+    settings: Settings,
+    budget: Budget,
+    neighbours: Neighbours,
+    records: int | None,
+    also: tuple[Event, ...],
+    random: Random,
+) -> Solved:
+    """Objective perturbation, which is priced as one (ε, δ), in what the other releases leave of the budget."""
+    left = budget
+    if also:
+        delta = _DELTA_SHARE * budget.delta
+        epsilon = calibrate(
+            lambda e: sum(also, start=Approximate(epsilon=e, delta=delta)),
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            neighbours=neighbours,
+            between=(2.0**-30 * budget.epsilon, budget.epsilon),
+        )
+        left = Budget(epsilon=epsilon, delta=delta)
+    result = objective_perturbation(
+        problem, budget=left, clip=settings.clip, neighbours=neighbours, records=records, random=random
+    )
+    event = sum(also, start=result.plan.event)
+    if not also:
+        return Solved(result=result, event=event)
+    whole = accounting.guarantee(event, delta=budget.delta, neighbours=neighbours)
+    whole = replace(whole, assumptions=(*whole.assumptions, result.plan.bounding.describe()))
+    if random.void:
+        whole = whole.voided("fixed seed: whoever knows it can subtract the noise")
+    return Solved(result=replace(result, guarantee=whole), event=event)

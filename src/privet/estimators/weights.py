@@ -1,0 +1,116 @@
+"""Weights of records and of classes: brought to [0, 1] by a public bound, before anything is clipped."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.accounting import Event
+from privet.clipping.table import as_vector
+from privet.errors import InvalidParameter
+from privet.preprocessing.counts import histogram_reach, noisy_sums, released_with
+from privet.privacy import Neighbours
+from privet.randomness import Random
+
+__all__ = ["Weights", "balanced", "class_factors", "record_weights"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Weights:
+    """Private weights in [0, 1], NaN for a record to be emptied; and what must be public for that to be all."""
+
+    values: Vector
+    assumptions: tuple[str, ...] = ()
+
+
+def record_weights(given: Any, rows: int, *, most: float | None) -> Weights | None:
+    """A caller's `sample_weight` ÷ `most`, cut to 1; one that is negative or not finite empties its record.
+
+    Without `most` the largest weight is read off, and the assumptions say that it is taken as public.
+
+    Examples
+    --------
+    >>> record_weights([1.0, 2.0, 8.0, -1.0], 4, most=4.0).values
+    array([0.25, 0.5 , 1.  ,  nan])
+    """
+    if given is None:
+        return None
+    raw = as_vector(given, rows, name="sample_weight")
+    usable = np.isfinite(raw) & (raw >= 0)
+    assumptions: tuple[str, ...] = ("the bound `most_weight` is public",)
+    if most is None:
+        most = float(raw[usable].max(initial=0.0))
+        if most == 0.0:
+            raise InvalidParameter(
+                "Expected a sample_weight above 0 for some record, got zero weights only: there is nothing to learn "
+                "from. Pass positive weights, or most_weight=..., a public bound on them; then they stay private."
+            )
+        assumptions = ("the largest weight, read off `sample_weight`, is public",)
+    elif not (isinstance(most, numbers.Real) and not isinstance(most, bool) and math.isfinite(most) and most > 0):
+        raise InvalidParameter(
+            f"Expected most_weight to be a positive finite number, got {most!r}: weights are divided by it and cut to "
+            "1. Pass a public bound on the weights, or None to read it off them."
+        )
+    with np.errstate(all="ignore"):
+        values = np.where(usable, np.minimum(raw / float(most), 1.0), np.nan)
+    return Weights(values=values, assumptions=assumptions)
+
+
+def class_factors(given: Any, classes: NDArray[Any]) -> Vector:
+    """A public {label: weight} as one factor in [0, 1] a class, the heaviest class having 1; labels left out weigh 1.
+
+    Examples
+    --------
+    >>> class_factors({"yes": 4.0}, np.array(["no", "yes"]))
+    array([0.25, 1.  ])
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidParameter(
+            f"Expected class_weight to be None, 'balanced' or a dictionary, got {type(given).__name__}: it says how "
+            "much the records of each class count. Pass e.g. {0: 1.0, 1: 5.0}."
+        )
+    listed = classes.tolist()
+    if not set(given) <= set(listed):
+        raise InvalidParameter(
+            "Expected class_weight to name classes of the model, got another label: its weight would never be used. "
+            "Name labels that are in classes=[...]."
+        )
+    found = [given.get(label, 1.0) for label in listed]
+    real = all(isinstance(w, int | float | np.number) and math.isfinite(w) and w >= 0 for w in found)
+    if not real or not max(found) > 0:
+        raise InvalidParameter(
+            "Expected weights of classes that are finite numbers of at least 0, one of them above, got others: nothing "
+            "could be learnt from them. Pass e.g. {0: 1.0, 1: 5.0}."
+        )
+    return np.asarray(np.array(found, dtype=np.float64) / max(found))
+
+
+def balanced(
+    places: Vector, classes: int, *, noise_multiplier: float, neighbours: Neighbours, random: Random
+) -> tuple[Vector, Event]:
+    """Factors inverse to how often each class occurs, from noisy counts, and the event that pays for them.
+
+    Promise: one Gaussian release of `noise_multiplier`: a record is in one class at most. A count is taken for at least
+    two standard deviations of its noise, so that a rare class does not drown the others.
+
+    Examples
+    --------
+    >>> from privet.randomness import fixed_seed_voids_guarantee
+    >>> places = np.array([0.0] * 9_000 + [1.0] * 1_000)
+    >>> random = fixed_seed_voids_guarantee(1)
+    >>> balanced(places, 2, noise_multiplier=5.0, neighbours="zero_out", random=random)[0].round(2)
+    array([0.11, 1.  ])
+    """
+    release = released_with(noise_multiplier, reach=histogram_reach(1, neighbours), neighbours=neighbours)
+    known = places[np.isfinite(places)].astype(np.int64)
+    counts = np.bincount(known, minlength=classes)[:classes]
+    noisy = np.maximum(noisy_sums(counts, unit=1.0, release=release, random=random), 2.0 * release.noise_stddev)
+    return noisy.min() / noisy, release.event
