@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from privet.errors import InvalidParameter
 from privet.losses import (
     AbsoluteLoss,
+    CappedPoissonLoss,
     CustomLoss,
     HingeLoss,
     HuberLoss,
@@ -26,6 +27,7 @@ from privet.losses import (
     PoissonLoss,
     QuantileLoss,
     SmoothedHingeLoss,
+    SmoothedQuantileLoss,
     SquaredLoss,
 )
 
@@ -94,6 +96,18 @@ CASES: dict[str, Case] = {
     ),
     "low quantile": Case(
         loss=QuantileLoss(level=0.25), good=(-20.0, 0.5, 20.0), bad=NONFINITE, kinks=lambda y: (y,), smooth="never"
+    ),
+    "smoothed quantile": Case(
+        loss=SmoothedQuantileLoss(level=0.9, width=0.5),
+        good=(-20.0, 0.5, 20.0),
+        bad=NONFINITE,
+        kinks=lambda y: (y - 0.25, y + 0.25),
+    ),
+    "capped poisson": Case(
+        loss=CappedPoissonLoss(most=8.0, unit=0.5),
+        good=(0.0, math.log(8.0), 8.0),
+        bad=(-1, 8.01, *NONFINITE),
+        kinks=lambda y: (math.log(8.0),),
     ),
     "poisson": Case(
         loss=PoissonLoss(largest_count=10),

@@ -84,9 +84,9 @@ def settings_for(
     known = _DESCENT[task]
     settings = replace(known, solver=chosen)
     if task == "counts":
-        settings = replace(settings, clip=_count_clip(columns, signal))
-    elif task == "quantile":  # no gradient is longer: nothing is clipped
-        settings = replace(settings, clip=loss.lipschitz() or known.clip)
+        settings = replace(settings, steps=_more(known.steps, columns, signal), clip=_count_clip(columns, signal))
+    elif task == "quantile":  # no gradient is longer than the loss's slope: nothing is clipped
+        settings = replace(settings, steps=_more(known.steps, columns, signal), clip=loss.lipschitz() or known.clip)
     if chosen == "gradient":  # full steps for rows of norm 1, which momentum carries
         settings = replace(settings, steps=100, step_size=2.0, momentum=0.9)
     elif chosen == "sgd":
@@ -127,3 +127,8 @@ def _count_clip(columns: int, signal: float) -> float:
     column, and a cube root of it did well from epsilon 0.1 to 1,000.
     """
     return min(max(0.6 * float(np.cbrt(signal / columns)), 1.0), 2.0**20)
+
+
+def _more(steps: int, columns: int, signal: float) -> int:
+    """More steps where they are cheap: up to ten times as many, as the loss may bend far less than a step is for."""
+    return round(steps * min(max(float(np.cbrt(signal / columns / 100)), 1.0), 10.0))

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from privet.accounting import Event, Gaussian, calibrate, from_json, to_json
 from privet.errors import InvalidParameter
 from privet.estimators.classifiers import LogisticRegression
+from privet.estimators.counts import PoissonRegressor
 from privet.estimators.regressors import LinearRegression
 from privet.plan import check_budget
 from privet.preprocessing import Schema, SchemaPlan, TableEncoder, dump_schema, parse_schema
+from privet.preprocessing.encoding import ends_of
 from privet.preprocessing.groups import grouped_by
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random, system_random
@@ -34,7 +36,7 @@ class TableModel:
     """A linear model of a table: its schema, its coefficients, and the guarantee under which both were made."""
 
     schema: Schema
-    estimator: LogisticRegression | LinearRegression
+    estimator: LogisticRegression | LinearRegression | PoissonRegressor
     event: Event
 
     @property
@@ -56,7 +58,7 @@ class TableModel:
         return self.estimator.predict_proba(TableEncoder(self.schema).transform(table))
 
     def score(self, table: Any) -> float:
-        """Accuracy for labels, R² for numbers, on rows that are not the training rows; those were private."""
+        """Accuracy for labels, R² for numbers, D² for counts, on rows that are not the training rows; those were private."""
         encoder = TableEncoder(self.schema)
         target = encoder.encode_target(table)
         known = np.isfinite(target)
@@ -96,7 +98,7 @@ def fit_table(
     """Train a linear model on a private table, all of it out of one budget.
 
     What the schema leaves open, ranges and code books, is learnt privately for a tenth of the signal. A target of
-    labels gets logistic regression, one of numbers least squares.
+    labels gets logistic regression, one of numbers least squares, one of counts Poisson regression.
 
     Promise: the guarantee covers everything that was learnt and meets `budget`.
 
@@ -125,11 +127,6 @@ def fit_table(
         raise InvalidParameter(
             "Expected a schema with a target, got one without: nothing says what to predict. "
             'Write target = { column = "y", kind = "label", values = ["no", "yes"] }.'
-        )
-    if schema.target.kind == "count":
-        raise InvalidParameter(
-            "Expected a target of labels or numbers, got a count: Poisson regression is not offered yet. "
-            'Write kind = "number" with its range to use least squares.'
         )
     if groups is not None:
         schema = _without(schema, groups)
@@ -186,6 +183,8 @@ def _estimator(schema: Schema, budget: Budget, neighbours: Neighbours, records: 
     target = schema.target
     if target is not None and target.kind == "label":
         return LogisticRegression(budget.epsilon, budget.delta, classes=list(range(len(target.classes))), **common)
+    if target is not None and target.kind == "count":
+        return PoissonRegressor(budget.epsilon, budget.delta, target_range=ends_of(target), **common)
     return LinearRegression(budget.epsilon, budget.delta, target_range=(-1.0, 1.0), **common)
 
 
@@ -229,7 +228,7 @@ Use the folder that `privet fit --out` named.
     if isinstance(fitted, LogisticRegression):
         fitted.classes_, fitted.intercept_ = np.arange(len(fitted.classes)), np.array(record["intercept"])
     else:
-        fitted.intercept_, fitted.target_range_ = float(record["intercept"]), (-1.0, 1.0)
+        fitted.intercept_, fitted.target_range_ = float(record["intercept"]), fitted.target_range
     return TableModel(schema=schema, estimator=fitted, event=from_json(json.dumps(record["event"])))
 
 
