@@ -49,7 +49,7 @@ def by_design(estimator: Any) -> dict[str, str]:
 @parametrize_with_checks([model() for model in ALL], expected_failed_checks=by_design)  # type: ignore[untyped-decorator]
 def test_scikit_learns_own_checks_pass(estimator: Any, check: Callable[[Any], None]) -> None:
     """Each of scikit-learn's estimator checks passes, but for those named above."""
-    if getattr(check, "func", check).__name__ in NOISY:  # type: ignore[attr-defined]  # a function or a partial of one
+    if getattr(check, "func", check).__name__ in NOISY:  # a function or a partial of one
         pytest.skip("weights are exact up to noise, which differs with the number of rows")
     check(estimator)
 

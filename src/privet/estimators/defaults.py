@@ -51,7 +51,7 @@ _DESCENT: dict[Task, Settings] = {
     "several": Settings(steps=40, clip=1.0),
     "regression": Settings(steps=20, clip=0.5, hessian_share=0.4, momentum=0.5),
     "counts": Settings(steps=20, clip=1.0, momentum=0.5, typical_curvature=2.0),
-    "quantile": Settings(steps=40, clip=1.0, typical_curvature=3.0),
+    "quantile": Settings(steps=60, clip=1.0, typical_curvature=5.0),
 }
 
 

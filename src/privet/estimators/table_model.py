@@ -58,7 +58,7 @@ class TableModel:
         return self.estimator.predict_proba(TableEncoder(self.schema).transform(table))
 
     def score(self, table: Any) -> float:
-        """Accuracy for labels, R² for numbers, D² for counts, on rows that are not the training rows; those were private."""
+        """Accuracy for labels, R² for numbers, D² for counts, on rows other than the private ones."""
         encoder = TableEncoder(self.schema)
         target = encoder.encode_target(table)
         known = np.isfinite(target)

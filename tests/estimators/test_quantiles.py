@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import QuantileRegressor as Plain
+from sklearn.metrics import d2_pinball_score
+
+from privet.errors import InvalidParameter
+from privet.estimators import QuantileRegressor
+
+KNOWN: dict[str, Any] = {"bounds": ([0, 0], [10, 1]), "target_range": (-2, 14)}
+
+
+def data(n: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(n, 2)) * [1, 0.1]
+    return X, X @ [0.3, -1.0] + rng.exponential(size=n)
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.8])
+def test_with_a_vast_budget_it_is_scikit_learns(quantile: float) -> None:
+    """At epsilon = 1e6 the pinball loss is scikit-learn's to 1e-3 of it, and the coefficients to 0.05.
+
+    The kink is rounded over 0.24 here, and the residuals are exponential with mean 1: that, not noise, is the rest.
+    """
+    X, y = data()
+    plain = Plain(quantile=quantile, alpha=0, solver="highs").fit(X, y)
+    fitted = QuantileRegressor(epsilon=1e6, quantile=quantile, random_state=1, **KNOWN).fit(X, y)
+    np.testing.assert_allclose(fitted.coef_, plain.coef_, atol=0.05)
+    assert fitted.score(X, y) > d2_pinball_score(y, plain.predict(X), alpha=quantile) - 1e-3
+    sharper = QuantileRegressor(epsilon=1e6, quantile=quantile, width=0.01, random_state=1, **KNOWN).fit(X, y)
+    assert np.abs(sharper.coef_ - plain.coef_).max() < 0.02
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_at_epsilon_one_the_share_below_is_the_quantile(quantile: float) -> None:
+    """With 8,000 rows: within 0.05 of the quantile, and D² at least 0.85 of scikit-learn's."""
+    X, y = data(8000)
+    y = X @ [0.3, -1.0] + np.random.default_rng(1).normal(size=8000)
+    fitted = QuantileRegressor(epsilon=1, quantile=quantile, random_state=1, **KNOWN).fit(X, y)
+    assert (y <= fitted.predict(X)).mean() == pytest.approx(quantile, abs=0.05)
+    plain = Plain(quantile=quantile, alpha=0, solver="highs").fit(X[:2000], y[:2000])
+    assert fitted.score(X, y) > 0.85 * d2_pinball_score(y, plain.predict(X), alpha=quantile)
+
+
+def test_an_outlier_moves_the_median_no_more_than_any_record() -> None:
+    """Targets beyond the range count as its end, missing ones as nothing; the median hardly moves."""
+    X, y = data()
+    plain = QuantileRegressor(epsilon=1e6, random_state=1, **KNOWN).fit(X, y)
+    y[:20] = [np.nan, np.inf, -np.inf, 1e300] * 5
+    bad = QuantileRegressor(epsilon=1e6, random_state=1, **KNOWN).fit(X, y)
+    np.testing.assert_allclose(bad.predict(X), plain.predict(X), atol=0.05)
+
+
+@pytest.mark.parametrize("parameters", [{"quantile": 0.0}, {"quantile": 1.0}, {"quantile": "median"}, {"width": 0.0}])
+def test_what_is_no_quantile_is_refused(parameters: dict[str, Any]) -> None:
+    """Quantiles lie between 0 and 1, and the kink has a width."""
+    X, y = data(50)
+    with pytest.raises(InvalidParameter, match=r"level|width"):
+        QuantileRegressor(**{**KNOWN, **parameters}).fit(X, y)
+
+
+def test_the_budget_is_met() -> None:
+    """All of it is spent, and no more."""
+    X, y = data(1000)
+    assert 0.299 < QuantileRegressor(epsilon=0.3, **KNOWN).fit(X, y).guarantee_.epsilon <= 0.3
