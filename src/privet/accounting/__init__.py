@@ -20,7 +20,9 @@ from privet.accounting.events import (
     FixedSizeSampled,
     Gaussian,
     Laplace,
+    NegativeBinomialTrials,
     PoissonSampled,
+    PoissonTrials,
     Pure,
     RandomizedResponse,
     Repeated,
@@ -28,6 +30,7 @@ from privet.accounting.events import (
 )
 from privet.accounting.filters import RenyiFilter, ZeroConcentratedFilter
 from privet.accounting.query import bounds, delta, epsilon, guarantee, profile
+from privet.accounting.selection import mean_trials, random_trials
 
 __all__ = [
     "Approximate",
@@ -39,7 +42,9 @@ __all__ = [
     "FixedSizeSampled",
     "Gaussian",
     "Laplace",
+    "NegativeBinomialTrials",
     "PoissonSampled",
+    "PoissonTrials",
     "Pure",
     "RandomizedResponse",
     "RenyiFilter",
@@ -54,6 +59,8 @@ __all__ = [
     "epsilon",
     "from_json",
     "guarantee",
+    "mean_trials",
     "profile",
+    "random_trials",
     "to_json",
 ]

@@ -13,7 +13,8 @@ from privet.accounting.numerics import bracketed_root
 from privet.accounting.orders import Steps, infinite_mass
 from privet.accounting.pairs.base import UNIT, Pair, Reals
 from privet.accounting.pairs.dominating import Direction, directions, leaves
-from privet.accounting.pairs.simple import ConcentratedBound, GaussianPair, LaplacePair
+from privet.accounting.pairs.selected import MomentsOnly
+from privet.accounting.pairs.simple import GaussianPair, LaplacePair
 from privet.accounting.pricing import Bounds, no_theorem, worst
 from privet.privacy import Neighbours
 
@@ -103,7 +104,7 @@ def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: 
             return found
     if all(len(way.steps) == 1 and way.steps[0][1] == 1 for way in ways):
         pairs = [way.steps[0][0] for way in ways]
-        if not any(isinstance(pair, ConcentratedBound) for pair in pairs):
+        if not any(isinstance(pair, MomentsOnly) for pair in pairs):
             if delta is not None:
                 return worst([one_step_epsilon(pair, delta) for pair in pairs])
             return worst([Bounds(*_stick(pair, epsilon or 0.0)) for pair in pairs])

@@ -12,7 +12,7 @@ from privet.accounting.contour import contour_upper
 from privet.accounting.fourier import fourier_delta, fourier_epsilon
 from privet.accounting.orders import Steps, best_order, chernoff_log_delta, infinite_mass
 from privet.accounting.pairs.dominating import Direction, directions
-from privet.accounting.pairs.simple import ConcentratedBound
+from privet.accounting.pairs.selected import MomentsOnly
 from privet.accounting.pricing import Bounds, Uncertified, no_theorem
 from privet.accounting.rare import line_delta, line_epsilon
 from privet.privacy import Neighbours
@@ -23,8 +23,8 @@ __all__ = ["contour", "fourier", "paired"]
 def paired(run: ev.Event, neighbours: Neighbours, name: str) -> tuple[Direction, ...]:
     """The run's dominating pairs, both ways; a refusal if a part has none."""
     ways = directions(run, neighbours)
-    if any(isinstance(pair, ConcentratedBound) for way in ways for pair, _ in way.steps):
-        raise no_theorem(name, "a part is known by its zCDP only, which does not determine its loss")
+    if any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps):
+        raise no_theorem(name, "a part is known by its moments only, which do not determine its loss")
     return ways
 
 

@@ -18,7 +18,9 @@ from privet.accounting.events import (
     FixedSizeSampled,
     Gaussian,
     Laplace,
+    NegativeBinomialTrials,
     PoissonSampled,
+    PoissonTrials,
     Pure,
     RandomizedResponse,
     Repeated,
@@ -41,6 +43,8 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...]]] = {
     "zero_concentrated": (ZeroConcentrated, ("rho",)),
     "poisson_sampled": (PoissonSampled, ("rate", "event")),
     "fixed_size_sampled": (FixedSizeSampled, ("batch", "records", "event")),
+    "negative_binomial_trials": (NegativeBinomialTrials, ("shape", "stop", "event")),
+    "poisson_trials": (PoissonTrials, ("mean", "event")),
     "repeated": (Repeated, ("count", "event")),
     "composed": (Composed, ("parts",)),
 }

@@ -20,7 +20,9 @@ __all__ = [
     "FixedSizeSampled",
     "Gaussian",
     "Laplace",
+    "NegativeBinomialTrials",
     "PoissonSampled",
+    "PoissonTrials",
     "Pure",
     "RandomizedResponse",
     "Repeated",
@@ -247,6 +249,49 @@ class Composed(Event):
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class NegativeBinomialTrials(Event):
+    """The best of K independent runs of `event`; K is secret, P(K = k) ∝ (1 − stop)^k Π_{0<l<k} (l + shape)/(l + 1).
+
+    The runs are of one law: whatever differs between them (hyper-parameters) is drawn afresh in each. Only the run
+    that ranks highest by its own output is released; neither K nor the others are. `shape` 1 is the geometric law,
+    0 the logarithmic one (Papernot and Steinke 2022, definition 1).
+    """
+
+    event: Event
+    shape: float
+    stop: float
+
+    def __post_init__(self) -> None:
+        _is_event(self.event)
+        _real(self, "stop", positive=True, unit="the chance to stop")
+        shape = self.shape
+        ok = isinstance(shape, numbers.Real) and not isinstance(shape, bool) and math.isfinite(shape)
+        if not ok or not -1 < shape <= 64 or not self.stop < 1:
+            raise InvalidParameter(
+                f"Expected shape in (-1, 64] and stop in (0, 1), got shape={shape!r} and stop={self.stop!r}: no number "
+                "of trials has such a law. Use random_trials(event, mean=10)."
+            )
+
+    def __repr__(self) -> str:
+        return f"NegativeBinomialTrials(event={self.event!r}, shape={self.shape!r}, stop={self.stop!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class PoissonTrials(Event):
+    """As `NegativeBinomialTrials`, with K of the Poisson law with this `mean`; K = 0 releases nothing but that."""
+
+    event: Event
+    mean: float
+
+    def __post_init__(self) -> None:
+        _is_event(self.event)
+        _real(self, "mean", positive=True, unit="expected number of trials")
+
+    def __repr__(self) -> str:
+        return f"PoissonTrials(event={self.event!r}, mean={self.mean!r})"
 
 
 def _wrapped(event: Event) -> str:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncertified
 from privet.accounting.pairs.dominating import directions, leaves
-from privet.accounting.pairs.simple import ConcentratedBound
+from privet.accounting.pairs.selected import MomentsOnly
+from privet.accounting.selection import mean_trials, selection, sole_search
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
@@ -165,8 +166,10 @@ def _best(
     run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None, tight: bool
 ) -> tuple[Bounds, str]:
     """The tightest accountant that is valid: closed form, else contour, else Fourier; Rényi where nothing else is."""
+    if sole_search(run) is not None:
+        return selection(run, neighbours, delta, epsilon), "selection"
     ways = directions(run, neighbours)
-    if any(isinstance(pair, ConcentratedBound) for way in ways for pair, _ in way.steps):
+    if any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps):
         return ACCOUNTANTS["renyi"](run, neighbours, delta, epsilon), "renyi"
     try:
         return ACCOUNTANTS["closed"](run, neighbours, delta, epsilon), "closed"
@@ -247,6 +250,9 @@ def _words(leaf: ev.Event) -> str:
             return f"{_words(inner)} on Poisson batches (rate {rate:g})"
         case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
             return f"{_words(inner)} on batches of {batch:,} out of {records:,} without replacement"
+        case ev.NegativeBinomialTrials(event=inner) | ev.PoissonTrials(event=inner):
+            law = "Poisson" if isinstance(leaf, ev.PoissonTrials) else f"negative binomial of shape {leaf.shape:g}"
+            return f"the best of {mean_trials(leaf):.4g} trials on average ({law}), a trial being {_description(inner)}"
     return repr(leaf)
 
 
@@ -258,9 +264,14 @@ def _assumptions(run: ev.Event) -> tuple[str, ...]:
         found.append("each record's contribution is clipped before summation and the noise is drawn as described")
     if any(isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) for leaf in kinds):
         found.append("batches are drawn afresh at each step and stay secret")
+    if any(isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials) for leaf in kinds):
+        found.append("trials are alike and independent, their number is drawn as described and stays secret")
+        for leaf in kinds:
+            if isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials):
+                found.extend(_assumptions(leaf.event))
     declared = ev.Pure | ev.Approximate | ev.ExponentialMechanism
     if any(isinstance(leaf, ev.PoissonSampled) and isinstance(leaf.event, declared) for leaf in kinds):
         found.append("an emptied record leaves the rest of its batch as it is")
     if any(isinstance(leaf, ev.Pure | ev.Approximate | ev.ZeroConcentrated) for leaf in inner):
         found.append("the stated guarantees of the declared parts hold for this neighbour relation")
-    return tuple(found)
+    return tuple(dict.fromkeys(found))

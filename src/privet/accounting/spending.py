@@ -9,7 +9,7 @@ from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS
 from privet.accounting.contour import contour_upper
 from privet.accounting.pairs.dominating import directions
-from privet.accounting.pairs.simple import ConcentratedBound
+from privet.accounting.pairs.selected import MomentsOnly
 from privet.accounting.query import ask
 from privet.errors import NoProvenBound
 from privet.privacy import Neighbours
@@ -118,7 +118,7 @@ class OneWay:
     def _is_for_contour(self, run: ev.Event) -> bool:
         """Whether `ask` would have this priced by the contour."""
         price = self.price
-        if any(isinstance(pair, ConcentratedBound) for pair, _ in directions(run, price.neighbours)[0].steps):
+        if any(isinstance(pair, MomentsOnly) for pair, _ in directions(run, price.neighbours)[0].steps):
             return False
         try:
             ACCOUNTANTS["closed"](run, price.neighbours, None, price.epsilon)

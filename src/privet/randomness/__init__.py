@@ -5,6 +5,7 @@ from __future__ import annotations
 from privet.randomness.binomial import binomial
 from privet.randomness.draws import choose, integers_below, uniforms
 from privet.randomness.generator import Random, Words, fixed_seed_voids_guarantee, system_random
+from privet.randomness.trials import negative_binomial_trials, poisson_trials
 
 __all__ = [
     "Random",
@@ -13,6 +14,8 @@ __all__ = [
     "choose",
     "fixed_seed_voids_guarantee",
     "integers_below",
+    "negative_binomial_trials",
+    "poisson_trials",
     "system_random",
     "uniforms",
 ]

@@ -11,6 +11,7 @@ from privet.accounting import events as ev
 from privet.accounting.pairs.base import Pair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.selected import SelectedBound, log_mean_trials
 from privet.accounting.pairs.simple import (
     BoundedRangePair,
     ConcentratedBound,
@@ -25,12 +26,15 @@ from privet.privacy import Neighbours
 __all__ = ["Direction", "directions", "leaves"]
 
 
+Steps = tuple[tuple[Pair, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Direction:
     """A run as seen when the record is there under P ("forward") or under Q ("backward")."""
 
     name: str
-    steps: tuple[tuple[Pair, int], ...]
+    steps: Steps
 
 
 def leaves(event: ev.Event) -> list[tuple[ev.Event, int]]:
@@ -81,6 +85,14 @@ def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
             return _both(BoundedRangePair(epsilon) if epsilon else _answers(0.0, 0.0))
         case ev.ZeroConcentrated(rho=rho):
             return _both(ConcentratedBound(rho))
+        case ev.NegativeBinomialTrials(event=inner, shape=shape, stop=stop):
+            there, back = _trial(leaf, inner, neighbours)
+            mean = log_mean_trials(shape, stop)
+            return SelectedBound(there, back, mean, shape, stop), SelectedBound(back, there, mean, shape, stop)
+        case ev.PoissonTrials(event=inner, mean=mean):
+            there, back = _trial(leaf, inner, neighbours)
+            log_mean = math.log(mean) + 1e-15 * (1 + abs(math.log(mean)))
+            return SelectedBound(there, back, log_mean), SelectedBound(back, there, log_mean)
         case ev.PoissonSampled(event=inner, rate=rate):
             return _pairs(inner, neighbours) if rate == 1 else _poisson(leaf, inner, float(rate), neighbours)
         case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
@@ -88,6 +100,15 @@ def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
             rate = _ratio(float(batch), float(records))
             return _pairs(inner, neighbours) if whole else _fixed_size(leaf, inner, rate, neighbours)
     raise _refusal(leaf, neighbours, "this kind of event is not known")
+
+
+def _trial(leaf: ev.Event, inner: ev.Event, neighbours: Neighbours) -> tuple[Steps, Steps]:
+    """One trial's steps in either direction."""
+    ways = directions(inner, neighbours)
+    if any(pair.infinite for way in ways for pair, _ in way.steps):
+        why = "a trial that may fail outright has no moments; alone, the selection has a price by its profile"
+        raise _refusal(leaf, neighbours, why)
+    return ways[0].steps, ways[-1].steps
 
 
 def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbours) -> tuple[Pair, Pair]:
