@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from privet.estimators.classifiers import LinearSVC, LogisticRegression
 from privet.estimators.counts import PoissonRegressor
+from privet.estimators.folds import IndependentFolds
 from privet.estimators.quantiles import QuantileRegressor
 from privet.estimators.regressors import HuberRegressor, LinearRegression, Ridge
 from privet.estimators.table_model import TableModel, fit_table, load_model
 
 __all__ = [
     "HuberRegressor",
+    "IndependentFolds",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",

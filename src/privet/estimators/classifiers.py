@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from privet.accounting import Event
 from privet.errors import InvalidParameter
+from privet.estimators.charging import charged
 from privet.estimators.linear import PrivateLinearModel, Vector
 from privet.estimators.weights import Weights, balanced, class_factors
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
@@ -38,6 +39,7 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
     def _loss(self, classes: int) -> Loss:
         raise NotImplementedError
 
+    @charged
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> _LinearClassifier:
         """Train on private rows `X`, labels `y` and weights; `guarantee_` says what that promises.
 
@@ -160,6 +162,7 @@ class LogisticRegression(_LinearClassifier):
     most_weight : public bound on `sample_weight`; heavier records count as much as that. None reads it off the weights,
         and the guarantee says that it is taken as public
     records : under "add_remove", a public guess of the number of rows
+    account : a `privet.ledger.Account` that every fit is charged to before it begins, clones of the estimator included
     random_state : leave it out. A whole number makes a run repeatable for tests, and **voids the guarantee**
 
     Examples
@@ -190,6 +193,7 @@ class LogisticRegression(_LinearClassifier):
         class_weight: Any = None,
         most_weight: float | None = None,
         records: int | None = None,
+        account: Any = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -205,6 +209,7 @@ class LogisticRegression(_LinearClassifier):
         self.class_weight = class_weight
         self.most_weight = most_weight
         self.records = records
+        self.account = account
         self.random_state = random_state
 
     def _loss(self, classes: int) -> Loss:
@@ -257,6 +262,7 @@ class LinearSVC(_LinearClassifier):
         class_weight: Any = None,
         most_weight: float | None = None,
         records: int | None = None,
+        account: Any = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -273,6 +279,7 @@ class LinearSVC(_LinearClassifier):
         self.class_weight = class_weight
         self.most_weight = most_weight
         self.records = records
+        self.account = account
         self.random_state = random_state
 
     def _loss(self, classes: int) -> Loss:

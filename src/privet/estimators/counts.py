@@ -76,6 +76,7 @@ class PoissonRegressor(LinearRegressor):
         solver: str = "auto",
         most_weight: float | None = None,
         records: int | None = None,
+        account: Any = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -90,6 +91,7 @@ class PoissonRegressor(LinearRegressor):
         self.solver = solver
         self.most_weight = most_weight
         self.records = records
+        self.account = account
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:

@@ -58,6 +58,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     solver: str
     most_weight: float | None
     records: int | None
+    account: Any = None
     random_state: Any
     _paid: tuple[Event, ...] = ()  # releases made before fit that its budget has to cover
     _source: Random | None = None  # where randomness comes from, if the caller has decided

@@ -63,6 +63,7 @@ class QuantileRegressor(LinearRegressor):
         solver: str = "auto",
         most_weight: float | None = None,
         records: int | None = None,
+        account: Any = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -79,6 +80,7 @@ class QuantileRegressor(LinearRegressor):
         self.solver = solver
         self.most_weight = most_weight
         self.records = records
+        self.account = account
         self.random_state = random_state
 
     def _loss(self) -> Loss:

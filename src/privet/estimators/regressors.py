@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from privet.accounting import Event
 from privet.clipping.table import as_vector
 from privet.errors import InvalidParameter
+from privet.estimators.charging import charged
 from privet.estimators.defaults import Task
 from privet.estimators.linear import People, PrivateLinearModel, Vector
 from privet.losses import HuberLoss, Loss, SquaredLoss
@@ -49,6 +50,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
     def _loss(self) -> Loss:
         raise NotImplementedError
 
+    @charged
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LinearRegressor:
         """Train on private rows `X`, targets `y` and weights; `guarantee_` says what that promises.
 
@@ -107,7 +109,7 @@ class LinearRegression(LinearRegressor):
 
     Parameters
     ----------
-    epsilon, delta, neighbours, bounds, row_norm, fit_intercept, max_iter, solver, most_weight, records,
+    epsilon, delta, neighbours, bounds, row_norm, fit_intercept, max_iter, solver, most_weight, records, account,
         random_state : as in `LogisticRegression`
     target_range : (low, high), the target's public range; None learns it privately with the features'
     alpha : strength of the penalty (alpha/2)‖θ‖² on the scaled problem
@@ -139,6 +141,7 @@ class LinearRegression(LinearRegressor):
         solver: str = "auto",
         most_weight: float | None = None,
         records: int | None = None,
+        account: Any = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -153,6 +156,7 @@ class LinearRegression(LinearRegressor):
         self.solver = solver
         self.most_weight = most_weight
         self.records = records
+        self.account = account
         self.random_state = random_state
 
     def _loss(self) -> Loss:
@@ -184,6 +188,7 @@ class Ridge(LinearRegression):
         solver: str = "auto",
         most_weight: float | None = None,
         records: int | None = None,
+        account: Any = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -199,6 +204,7 @@ class Ridge(LinearRegression):
             solver=solver,
             most_weight=most_weight,
             records=records,
+            account=account,
             random_state=random_state,
         )
 
@@ -234,6 +240,7 @@ class HuberRegressor(LinearRegressor):
         solver: str = "auto",
         most_weight: float | None = None,
         records: int | None = None,
+        account: Any = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -249,6 +256,7 @@ class HuberRegressor(LinearRegressor):
         self.solver = solver
         self.most_weight = most_weight
         self.records = records
+        self.account = account
         self.random_state = random_state
 
     def _loss(self) -> Loss:

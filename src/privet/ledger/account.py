@@ -1,0 +1,260 @@
+"""One budget for many releases about the same records: charged before noise is drawn, refused when it is spent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privet.accounting import Event
+from privet.accounting.filters import Overspent
+from privet.errors import InvalidParameter
+from privet.ledger.filtering import FILTERS, price
+from privet.ledger.storage import InFile, InMemory, Terms
+from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours, up
+
+__all__ = ["Account", "Charge"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Charge:
+    """One line of an account: what was released, its price alone and the price of all up to here, at one delta.
+
+    Examples
+    --------
+    >>> from privet import Budget
+    >>> from privet.accounting import Gaussian
+    >>> from privet.ledger import Account
+    >>> account = Account(Budget(epsilon=2, delta=1e-6))
+    >>> account.charge(Gaussian(noise_multiplier=10.0), neighbours="replace_one", label="a mean")
+    >>> [(charge.label, round(charge.together, 3)) for charge in account.charges]
+    [('a mean', 0.834)]
+    """
+
+    label: str
+    event: Event
+    alone: float
+    together: float
+
+
+class Account:
+    """A budget that is passed along: to estimators as `account=`, and through them to scikit-learn's searches.
+
+    Each fit charges its whole event before the first noise is drawn. What does not fit is refused, with nothing
+    released and nothing charged. All charges add up, whatever part of the records they saw, as the folds of a
+    cross-validation overlap. `clone`, `copy` and `deepcopy` return the account itself, so that no copy starts afresh.
+    With a `path` it is a file that processes share (`n_jobs=2`) and that survives a crash: a charge is on the disk
+    before `charge` returns. Without one, pickling it is refused, and so is its use in a forked process.
+
+    Promise: all that was charged together is (epsilon, delta)-private, though each release, and its noise, may have
+    been chosen after looking at those before.
+    Theorem: by `filter`. "gaussian": adaptive Gaussian DP, Σμ² ≤ μ² (Smith and Thakurta 2022; Koskela, Tobaben and
+    Honkela 2023), which for Gaussian noise is the exact price. "renyi": `RenyiFilter`, for searches and sampled
+    runs, somewhat dearer. The exact accountants of sampled runs must not serve as filters (docs/accountants.md).
+    Edges: an event without a bound for the filter, or under another relation, is refused.
+
+    Parameters
+    ----------
+    budget : the most that all charges together may cost
+    path : of the file; made if it is not there, else it must have been made with the same terms. A local disk, please:
+        network file systems may not lock
+    neighbours : the relation of every charge
+    filter : "gaussian" or "renyi"
+
+    Examples
+    --------
+    >>> from privet import Budget
+    >>> from privet.estimators import LogisticRegression
+    >>> from privet.ledger import Account
+    >>> account = Account(Budget(epsilon=1.5, delta=1e-6))
+    >>> X, y = [[0.0], [1.0]] * 500, [0, 1] * 500
+    >>> for _ in range(2):
+    ...     model = LogisticRegression(epsilon=1, bounds=(0, 1), classes=[0, 1], account=account).fit(X, y)
+    >>> round(account.epsilon, 3)
+    1.455
+    >>> LogisticRegression(epsilon=1, bounds=(0, 1), classes=[0, 1], account=account).fit(X, y)
+    Traceback (most recent call last):
+        ...
+    privet.accounting.filters.Overspent: Expected a release that fits what is left of the account ...
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        path: str | Path | None = None,
+        *,
+        neighbours: Neighbours = "replace_one",
+        filter: str = "gaussian",
+    ) -> None:
+        if not isinstance(budget, Budget):
+            raise InvalidParameter(
+                f"Expected budget=Budget(epsilon=..., delta=...), got {type(budget).__name__}: an account needs an "
+                "end. Use e.g. Budget(epsilon=1, delta=1e-6)."
+            )
+        if filter not in FILTERS:
+            raise InvalidParameter(
+                f"Expected filter to be 'gaussian' or 'renyi', got {filter!r}: no other rule of adding up is known "
+                "here. Use 'gaussian' for Gaussian noise on all records, 'renyi' for searches and sampled runs."
+            )
+        self._terms = Terms(budget=budget, neighbours=check_neighbours(neighbours), filter=filter)
+        self._store = InMemory() if path is None else InFile(Path(path).absolute(), self._terms)
+
+    @property
+    def budget(self) -> Budget:
+        """The most that all charges together may cost."""
+        return self._terms.budget
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation of every charge."""
+        return self._terms.neighbours
+
+    @property
+    def epsilon(self) -> float:
+        """What has been spent, at the budget's delta."""
+        return self._price([event for _, event in self._store.read()])
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """Every charge, oldest first."""
+        lines = self._store.read()
+        events = [event for _, event in lines]
+        return tuple(
+            Charge(label=label, event=event, alone=self._price([event]), together=self._price(events[: place + 1]))
+            for place, (label, event) in enumerate(lines)
+        )
+
+    def admits(self, event: Event) -> bool:
+        """Whether `charge` would accept the event now."""
+        return self._fits([*(event for _, event in self._store.read()), event])
+
+    def charge(self, event: Event, *, neighbours: Neighbours, label: str = "") -> None:
+        """Charge a release before it is made; refuse what does not fit.
+
+        Parameters
+        ----------
+        event : all of the release
+        neighbours : the relation it will be made under; must be the account's
+        label : a public name, for the table
+
+        Examples
+        --------
+        >>> from privet import Budget
+        >>> from privet.accounting import Gaussian
+        >>> account = Account(Budget(epsilon=1, delta=1e-6))
+        >>> account.charge(Gaussian(noise_multiplier=20.0), neighbours="replace_one", label="ages")
+        >>> print(account)
+        Account of epsilon <= 1 at delta = 1e-06, replace_one: 0.397 spent by 1 charge (Gaussian DP)
+            #   alone  together  what
+            1   0.397     0.397  ages
+        Scores and choices that were made by looking at the same records are not in this table.
+        """
+        if check_neighbours(neighbours) != self.neighbours:
+            raise InvalidParameter(
+                f"Expected a release under {self.neighbours!r}, the relation of the account, got one under "
+                f"{neighbours!r}: prices under different relations do not add up. Keep an account for each."
+            )
+        self._price([event])  # refuses here what has no bound under this filter
+        if not self._store.append(label, event, admits=self._fits):
+            raise Overspent(
+                f"Expected a release that fits what is left of the account (epsilon <= {self.budget.epsilon:g} at "
+                f"delta = {self.budget.delta:g}), got one that would exceed it: nothing was charged, nothing was "
+                "released. Lower epsilon of this release, or stop here."
+            )
+
+    def guarantee(self) -> Guarantee:
+        """What all charged releases promise together.
+
+        Examples
+        --------
+        >>> from privet import Budget
+        >>> Account(Budget(epsilon=1, delta=1e-6)).guarantee().epsilon
+        0.0
+        """
+        lines = self._store.read()
+        return Guarantee(
+            epsilon=self._price([event for _, event in lines]),
+            delta=self.budget.delta,
+            neighbours=self.neighbours,
+            accountant="account's",
+            theorem=FILTERS[self._terms.filter],
+            lower=0.0,
+            sampling=f"{_counted(len(lines))} to one account, each possibly chosen after those before",
+            assumptions=(
+                "everything released about these records was charged here",
+                "what chose the next release was public, or charged",
+            ),
+        )
+
+    def _price(self, events: list[Event]) -> float:
+        return price(events, self._terms)
+
+    def _fits(self, events: list[Event]) -> bool:
+        return self._price(events) <= self.budget.epsilon
+
+    def __str__(self) -> str:
+        charges = self.charges
+        spent = charges[-1].together if charges else 0.0
+        theorem = FILTERS[self._terms.filter].split(",", 1)[0]
+        lines = [
+            f"Account of epsilon <= {self.budget.epsilon:g} at delta = {self.budget.delta:g}, {self.neighbours}: "
+            f"{up(spent, 3)} spent by {_counted(len(charges))} ({theorem})"
+        ]
+        if charges:
+            lines.append("    #   alone  together  what")
+        lines += [
+            f"{place:5d} {_short(charge.alone):>7}   {_short(charge.together):>7}  {charge.label}"
+            for place, charge in enumerate(charges, 1)
+        ]
+        return "\n".join(
+            [*lines, "Scores and choices that were made by looking at the same records are not in this table."]
+        )
+
+    def __repr__(self) -> str:
+        place = "in memory" if isinstance(self._store, InMemory) else f"in {self._store.path.name}"
+        return (
+            f"Account(epsilon <= {self.budget.epsilon:g}, delta = {self.budget.delta:g}, {self.neighbours}, {place}, "
+            f"{_counted(len(self._store.read()))})"
+        )
+
+    def __sklearn_clone__(self) -> Account:
+        return self
+
+    def __copy__(self) -> Account:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Account:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self._store, InMemory):
+            raise TypeError(
+                "Expected an account with a path, got one in memory, to be pickled: the copy would not know what the "
+                "other spends. Use Account(budget, path='account.db'), which processes share."
+            )
+        terms = self._terms
+        return _reopened, (
+            terms.budget.epsilon,
+            terms.budget.delta,
+            str(self._store.path),
+            terms.neighbours,
+            terms.filter,
+        )
+
+
+def _reopened(epsilon: float, delta: float, path: str, neighbours: Neighbours, filter: str) -> Account:
+    if not Path(path).exists():  # to make it anew would forget what was spent
+        raise InvalidParameter(
+            "Expected the file of the account where it was, got none: without it nobody knows what was spent. "
+            "Bring the file back."
+        )
+    return Account(Budget(epsilon=epsilon, delta=delta), path, neighbours=neighbours, filter=filter)
+
+
+def _counted(charges: int) -> str:
+    return f"{charges} charge{'' if charges == 1 else 's'}"
+
+
+def _short(value: float) -> str:
+    return up(value, 3) if math.isfinite(value) else "inf"

@@ -1,0 +1,234 @@
+"""An account is charged before anything is released, adds up exactly, and never spends more than it has."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import os
+import pickle
+import signal
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from privet import Budget
+from privet.accounting import Approximate, Gaussian, Laplace, Pure, epsilon, random_trials
+from privet.accounting.filters import Overspent, RenyiFilter
+from privet.errors import InvalidParameter, NoProvenBound
+from privet.ledger import Account
+
+BUDGET = Budget(epsilon=2, delta=1e-6)
+STEP = Gaussian(noise_multiplier=20.0)
+
+
+def spend(account: Account, times: int, event: Gaussian = STEP) -> int:
+    """Charge until refused or `times` are through; how many went through."""
+    for done in range(times):
+        try:
+            account.charge(event, neighbours="replace_one", label="step")
+        except Overspent:
+            return done
+    return times
+
+
+def affordable() -> int:
+    """How many steps the exact accountant allows."""
+    count = 1
+    while epsilon(STEP * (count + 1), delta=1e-6, neighbours="replace_one") <= 2:
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_gaussian_charges_add_up_exactly_to_the_budget(stored: bool, tmp_path: Path) -> None:
+    """As many Gaussian releases fit as the closed form allows, not one more, and the refused one leaves no trace."""
+    account = Account(BUDGET, tmp_path / "a.db" if stored else None)
+    most = affordable()
+    assert 5 < spend(account, 1000) == most == len(account.charges)
+    assert not account.admits(STEP)
+    assert account.epsilon == pytest.approx(epsilon(STEP * most, delta=1e-6, neighbours="replace_one"), rel=1e-9)
+    assert account.epsilon <= 2
+    assert account.guarantee().epsilon == account.epsilon
+    assert account.charges[-1].together == account.epsilon
+    assert account.charges[0].alone == account.charges[0].together
+
+
+def test_small_spends_do_not_drift() -> None:
+    """Three hundred charges cost what one event of three hundred steps costs, to the last digits but ten."""
+    account = Account(Budget(epsilon=5, delta=1e-6))
+    fine = Gaussian(noise_multiplier=100.1)
+    assert spend(account, 300, fine) == 300
+    assert account.epsilon == pytest.approx(epsilon(fine * 300, delta=1e-6, neighbours="replace_one"), rel=1e-10)
+
+
+def test_another_relation_is_refused() -> None:
+    """Prices under different relations do not add up."""
+    account = Account(BUDGET, neighbours="zero_out")
+    with pytest.raises(InvalidParameter, match="relation of the account"):
+        account.charge(STEP, neighbours="replace_one")
+    assert not account.charges
+
+
+def test_what_the_filter_cannot_add_up_is_refused() -> None:
+    """A sampled run in a Gaussian account, a failing one in any: refused, with nothing charged."""
+    sampled = STEP.poisson(rate=0.1) * 10
+    account = Account(BUDGET)
+    for event in (sampled, Approximate(epsilon=0.1, delta=1e-8), random_trials(STEP, mean=5)):
+        with pytest.raises(NoProvenBound, match="filter='renyi'"):
+            account.charge(event, neighbours="replace_one")
+    account.charge(Pure(epsilon=0.1), neighbours="replace_one")
+    moments = Account(BUDGET, filter="renyi")
+    for event in (sampled, random_trials(STEP, mean=5), Laplace(scale=40.0)):
+        moments.charge(event, neighbours="replace_one")
+    with pytest.raises(NoProvenBound, match="fail outright"):
+        moments.charge(Approximate(epsilon=0.1, delta=1e-8), neighbours="replace_one")
+    assert len(moments.charges) == 3
+    assert 0 < moments.epsilon < 2
+
+
+def test_the_renyi_account_is_the_renyi_filter() -> None:
+    """It admits exactly what `RenyiFilter` admits, and never more than the exact price allows."""
+    account, state, count = Account(BUDGET, filter="renyi"), RenyiFilter(epsilon=2.0, delta=1e-6), 0
+    mu = 2 / 20.0
+    while state.admits(lambda t: mu**2 / 2 * t * (1 + t)):
+        state = state.spend(lambda t: mu**2 / 2 * t * (1 + t))
+        count += 1
+    assert spend(account, 1000) == count <= affordable()
+
+
+def test_copies_and_clones_are_the_account_itself(tmp_path: Path) -> None:
+    """`clone`, `copy` and `deepcopy` give no fresh budget; a pickle of one with a path shares its file."""
+    account = Account(BUDGET, tmp_path / "a.db")
+    assert clone(account, safe=False) is copy.copy(account) is copy.deepcopy(account) is account
+    other = pickle.loads(pickle.dumps(account))
+    spend(other, 2)
+    spend(account, 1)
+    assert len(account.charges) == len(other.charges) == 3
+    with pytest.raises(TypeError, match="with a path"):
+        pickle.dumps(Account(BUDGET))
+
+
+def test_a_file_keeps_its_terms(tmp_path: Path) -> None:
+    """An account is opened again with the same terms only, and what was spent is still spent."""
+    path = tmp_path / "a.db"
+    spend(Account(BUDGET, path), 3)
+    assert len(Account(BUDGET, path).charges) == 3
+    with pytest.raises(InvalidParameter, match="terms"):
+        Account(Budget(epsilon=3, delta=1e-6), path)
+    with pytest.raises(InvalidParameter, match="terms"):
+        Account(BUDGET, path, neighbours="zero_out")
+    with pytest.raises(InvalidParameter, match="terms"):
+        Account(BUDGET, path, filter="renyi")
+
+
+def test_a_lost_or_foreign_file_stops_all_spending(tmp_path: Path) -> None:
+    """A file that was deleted is not made afresh behind one's back, and one that is no account is refused."""
+    path = tmp_path / "a.db"
+    account = Account(BUDGET, path)
+    spend(account, 1)
+    bytes_ = pickle.dumps(account)
+    path.unlink()
+    with pytest.raises(InvalidParameter, match="readable and writable"):
+        account.charge(STEP, neighbours="replace_one")
+    assert not path.exists()
+    with pytest.raises(InvalidParameter, match="nobody knows"):
+        pickle.loads(bytes_)
+    (tmp_path / "b.db").write_text("not a database, but long enough to be looked at as one" * 20)
+    with pytest.raises(InvalidParameter, match="readable and writable"):
+        Account(BUDGET, tmp_path / "b.db")
+    with sqlite3.connect(tmp_path / "c.db") as connection:
+        connection.execute("CREATE TABLE something (x)")
+    with pytest.raises(InvalidParameter, match="version"):
+        Account(BUDGET, tmp_path / "c.db")
+
+
+def test_lines_of_a_file_are_final(tmp_path: Path) -> None:
+    """A charge can be neither deleted nor changed through SQL, nor can the terms."""
+    path = tmp_path / "a.db"
+    spend(Account(BUDGET, path), 2)
+    with sqlite3.connect(path) as connection:
+        for statement in ("DELETE FROM charges", "UPDATE charges SET label = ''", "UPDATE terms SET epsilon = '9'"):
+            with pytest.raises(sqlite3.IntegrityError, match="final"):
+                connection.execute(statement)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_threads_cannot_overspend(stored: bool, tmp_path: Path) -> None:
+    """Eight threads at once: exactly what the budget allows goes through."""
+    account = Account(BUDGET, tmp_path / "a.db" if stored else None)
+    done: list[int] = []
+    threads = [threading.Thread(target=lambda: done.append(spend(account, 40))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(done) == len(account.charges) == affordable()
+
+
+def _worker(account: Account, released: str) -> None:
+    """Charge, then release: one byte for each charge that returned."""
+    with open(released, "ab", buffering=0) as out:
+        for _ in range(1000):
+            try:
+                account.charge(STEP, neighbours="replace_one")
+            except Overspent:
+                return
+            out.write(b"x")
+
+
+def test_killed_processes_leave_charges_never_free_releases(tmp_path: Path) -> None:
+    """Three processes, one killed midway: releases never exceed charges, charges never exceed the budget."""
+    account = Account(BUDGET, tmp_path / "a.db")
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=_worker, args=(account, str(tmp_path / f"{i}"))) for i in range(3)]
+    for worker in workers:
+        worker.start()
+    time.sleep(0.05)
+    os.kill(workers[0].pid or 0, signal.SIGKILL)
+    for worker in workers:
+        worker.join()
+    released = sum(path.stat().st_size for path in tmp_path.glob("[0-9]"))
+    assert affordable() - 1 <= released <= len(account.charges) <= affordable()
+    assert account.epsilon <= 2
+
+
+def test_an_account_in_memory_is_refused_in_a_forked_process() -> None:
+    """A child's charges would be lost to the parent, so the child may not charge."""
+    account = Account(BUDGET)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            account.charge(STEP, neighbours="replace_one")
+        except InvalidParameter:
+            os._exit(17)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 17
+
+
+def test_bad_terms_are_refused() -> None:
+    """A budget that is none, a relation and a filter that nobody knows."""
+    with pytest.raises(InvalidParameter, match="Budget"):
+        Account(1.0)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="neighbours"):
+        Account(BUDGET, neighbours="swap")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="filter"):
+        Account(BUDGET, filter="exact")
+
+
+def test_the_table_shows_every_charge(tmp_path: Path) -> None:
+    """`print` names what was charged, alone and together, and says what is not in it; the repr is one line."""
+    account = Account(BUDGET, tmp_path / "a.db")
+    account.charge(STEP, neighbours="replace_one", label="first")
+    account.charge(STEP * 2, neighbours="replace_one", label="second")
+    text = str(account)
+    assert "first" in text
+    assert "second" in text
+    assert "2 charges" in text
+    assert "not in this table" in text
+    assert repr(account) == "Account(epsilon <= 2, delta = 1e-06, replace_one, in a.db, 2 charges)"
+    assert np.all(np.diff([charge.together for charge in account.charges]) > 0)
