@@ -12,6 +12,7 @@ from privet.estimators.counts import PoissonRegressor
 from privet.estimators.folds import IndependentFolds
 from privet.estimators.quantiles import QuantileRegressor
 from privet.estimators.regressors import HuberRegressor, LinearRegression, Ridge
+from privet.estimators.search import PrivateSearchCV
 from privet.estimators.table_model import TableModel, fit_table, load_model
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "PoissonRegressor",
+    "PrivateSearchCV",
     "QuantileRegressor",
     "Ridge",
     "TableModel",

@@ -1,0 +1,339 @@
+"""Hyper-parameters chosen privately: a random number of trials, of which the best is released."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from privet import accounting
+from privet.accounting import Event, Gaussian, NegativeBinomialTrials, PoissonTrials, calibrate, random_trials
+from privet.accounting.pairs.dominating import leaves
+from privet.clipping import Clip, record_sum
+from privet.clipping.lattice import MOST_RECORDS
+from privet.clipping.table import as_vector
+from privet.errors import Interrupted, InvalidParameter, PrivetError
+from privet.estimators.charging import check_account, refuse_fixed_seed
+from privet.estimators.classifiers import _places
+from privet.estimators.linear import PrivateLinearModel
+from privet.noise import add_gaussian
+from privet.plan import check_budget
+from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
+from privet.randomness import Random, integers_below, negative_binomial_trials, poisson_trials, uniforms
+
+__all__ = ["PrivateSearchCV"]
+
+Vector = NDArray[np.float64]
+_OURS = ("account", "classes", "delta", "epsilon", "neighbours", "random_state", "records", "target_range")
+_CLIP = 0.5  # a record's score is between -1/2 and 1/2
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    def check(search: Any) -> bool:
+        getattr(search.estimator, method)  # whose AttributeError says what is missing
+        return True
+
+    return check
+
+
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Choose hyper-parameters and fit, all of it under one guarantee: trials, their scores and the choice.
+
+    One trial draws a candidate from the grid, fits it on the rows that are not held out, and scores it on those that
+    are, with noise. The number of trials is itself random and secret, and only the best trial is released. With
+    ten trials on average, that costs about half as much again as one trial; ten fits cost three and a half times as
+    much, and a look at their scores is not even paid by that.
+
+    Promise: `guarantee_` meets (epsilon, delta) for everything that `fit` leaves behind, under all three relations.
+    How many trials there were is not told; how long the search took would tell, so do not publish that.
+    Theorem: docs/proofs/selection.md (Papernot and Steinke 2022; Liu and Talwar 2019). A record is either trained on or
+    held out, by a coin of its own, so that fit and score are paid once, not twice (section 4 there).
+
+    Parameters
+    ----------
+    estimator : one of the linear models of privet; its own epsilon, delta and neighbours are replaced by those below
+    param_grid : {parameter: list of values}, or a list of such; public, and chosen without looking at these rows
+    epsilon, delta : the budget of the whole search
+    mean_trials : expected number of trials, above 1
+    law : of their number: "logarithmic" (cheapest), "geometric" (fewer searches of one trial) or "poisson" (whose
+        chance of no trial at all, e^-mean_trials, ends in an error)
+    holdout : expected share of rows to score on
+    neighbours : which two tables must look alike
+    account : an `Account` with filter="renyi" to charge the search to
+    random_state : leave it out. A whole number makes a run repeatable for tests, and **voids the guarantee**
+
+    Attributes
+    ----------
+    best_estimator_, best_params_ : the best trial's model, which was fitted on the rows that were not held out
+    best_score_ : its noisy score: accuracy, or 1 − mean absolute error in half ranges of the target
+    guarantee_ : of the whole search
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet.estimators import LogisticRegression, PrivateSearchCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(6000, 3))
+    >>> y = np.where(X @ [3, -2, 0] > 0, "yes", "no")
+    >>> model = LogisticRegression(bounds=(-1, 1), classes=["no", "yes"])
+    >>> search = PrivateSearchCV(model, {"alpha": [0.0, 10.0]}, epsilon=1, mean_trials=5).fit(X, y)
+    >>> search.score(X, y) > 0.5, search.guarantee_.epsilon <= 1
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        mean_trials: float = 10.0,
+        law: str = "logarithmic",
+        holdout: float = 0.2,
+        neighbours: Neighbours = "replace_one",
+        account: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mean_trials = mean_trials
+        self.law = law
+        self.holdout = holdout
+        self.neighbours = neighbours
+        self.account = account
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
+        tags.regressor_tags, tags.input_tags = inner.regressor_tags, inner.input_tags
+        tags.non_deterministic = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> PrivateSearchCV:
+        """Search, and keep the best trial's model."""
+        candidates = self._candidates()
+        budget = check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
+        account = check_account(self.account)
+        search = self._event(budget)
+        noise = search.event.noise_multiplier  # type: ignore[attr-defined]  # made by _event
+        model = self._prepared(budget, noise)
+        table = model._table(X, reset=True)
+        target = column_or_1d(np.asarray(model._given_target(y)), warn=True)
+        if len(target) != table.shape[0]:
+            raise InvalidParameter(
+                "Expected as many targets as rows, got another number: records and targets would be paired wrongly. "
+                "Pass one target a row."
+            )
+        extra = self._take_classes(model, target)
+        random = model._random()
+        if account is not None:
+            refuse_fixed_seed(random)
+            account.charge(search, neighbours=self.neighbours, label=f"search over {len(candidates)} candidates")
+        held_out = uniforms(random, table.shape[0]) < self.holdout
+        parts = (table[~held_out], target[~held_out]), (table[held_out], target[held_out])
+        best, best_score, best_params = None, -math.inf, None
+        for _ in range(_number_of_trials(random, search)):
+            params = candidates[int(integers_below(random, len(candidates), 1)[0])]
+            trial, score = self._trial(model, params, parts, noise, random)
+            if best is None or score > best_score:
+                best, best_score, best_params = trial, score, params
+        if best is None:
+            raise PrivetError(
+                "Expected at least one trial, got none, as happens with the law 'poisson' by chance: there is nothing "
+                "to release, and the budget is spent all the same. Use law='logarithmic', which always has one."
+            )
+        return self._keep(best, best_score, best_params, search, model, random, extra, int(held_out.sum()))
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        if not isinstance(self.estimator, PrivateLinearModel):
+            raise InvalidParameter(
+                f"Expected a linear model of privet, got {type(self.estimator).__name__}: what it releases could not "
+                "be priced. Encode the table first, and search over e.g. LogisticRegression()."
+            )
+        if self.estimator.account is not None:
+            raise InvalidParameter(
+                "Expected an estimator without an account, got one with: trials are not charged one by one. "
+                "Pass account=... to the search."
+            )
+        if not (isinstance(self.holdout, int | float) and 0 < self.holdout < 1):
+            raise InvalidParameter(
+                f"Expected holdout in (0, 1), got {self.holdout!r}: some rows train, others score. Use 0.2."
+            )
+        check_neighbours(self.neighbours)
+        candidates = list(ParameterGrid(self.param_grid))
+        fixed = sorted({name for candidate in candidates for name in candidate if name in _OURS})
+        if fixed or not candidates:
+            raise InvalidParameter(
+                f"Expected candidates that differ in what the search may choose, got {fixed or 'none'}: the budget and "
+                "what scores are measured by are the same in all trials. Leave those out of param_grid."
+            )
+        for candidate in candidates:
+            clone(self.estimator).set_params(**candidate)  # refuses a name that is not a parameter
+        return candidates
+
+    def _event(self, budget: Budget) -> NegativeBinomialTrials | PoissonTrials:
+        """The search, with the least noise in a trial that meets the budget."""
+
+        def family(noise: float) -> Event:
+            return random_trials(Gaussian(noise_multiplier=noise), mean=self.mean_trials, law=self.law)
+
+        noise = calibrate(family, epsilon=budget.epsilon, delta=budget.delta, neighbours=self.neighbours)
+        return family(noise)  # type: ignore[return-value]  # random_trials makes one of the two
+
+    def _prepared(self, budget: Budget, noise: float) -> Any:
+        """The estimator, with what one trial may spend: a Gaussian release of `noise`."""
+        own = accounting.bounds(Gaussian(noise_multiplier=noise), delta=budget.delta, neighbours=self.neighbours).lower
+        model = clone(self.estimator).set_params(
+            epsilon=own * (1 - 1e-9), delta=budget.delta, neighbours=self.neighbours, random_state=self.random_state
+        )
+        guess = model.records  # unused where the number of rows is public
+        if guess is not None:
+            trained = max(1, round(guess * (1 - self.holdout)))
+            model.set_params(records=trained if self.neighbours == "add_remove" else None)
+        return model
+
+    def _take_classes(self, model: Any, target: NDArray[Any]) -> tuple[str, ...]:
+        """Fix what scores are measured by, the same in all trials."""
+        if is_classifier(model):
+            inferred = model.classes is None
+            model.set_params(classes=model._class_list(target).tolist())
+            return ("the list of classes, read off the labels, is public",) if inferred else ()
+        if model.get_params().get("target_range") is None:
+            raise InvalidParameter(
+                "Expected target_range=(low, high) in the estimator, got none: errors of different trials are compared "
+                "in units of it. Pass the target's public range."
+            )
+        return ()
+
+    def _trial(
+        self, model: Any, params: dict[str, Any], parts: tuple[tuple[Any, Any], ...], noise: float, random: Random
+    ) -> tuple[Any, float]:
+        """One fit and its noisy score. A record is in one of the two parts, so each may spend all of a trial."""
+        trial = clone(model).set_params(**params)
+        trial._source = random
+        try:
+            trial.fit(*parts[0])
+        except Interrupted:
+            raise KeyboardInterrupt("the search was stopped; its budget is spent, and nothing is released") from None
+        self._check_price(trial, noise)
+        scores = _scores(trial, *parts[1])
+        most = MOST_RECORDS if self.neighbours == "add_remove" else max(len(scores), 1)
+        total = record_sum(scores[:, None], rule=Clip(clip=_CLIP), most_records=most)
+        stddev = math.nextafter(noise * total.clip, math.inf)
+        return trial, float(add_gaussian(total.units, step=total.step, noise_stddev=stddev, random=random)[0])
+
+    def _check_price(self, trial: Any, noise: float) -> None:
+        """Refuse a fit that is not covered by one Gaussian release of `noise`; known from public facts."""
+        event, delta = trial._event, self.delta
+        gaussian = all(isinstance(leaf, Gaussian) for leaf, _ in leaves(event))
+        whole = Gaussian(noise_multiplier=noise)
+        if not gaussian or accounting.epsilon(event, delta=delta, neighbours=self.neighbours) > accounting.epsilon(
+            whole, delta=delta, neighbours=self.neighbours
+        ):
+            raise InvalidParameter(
+                "Expected fits that release Gaussian sums of all records, got one that does not: trials could not be "
+                "priced alike. Use the default solver."
+            )
+
+    def _keep(
+        self,
+        best: Any,
+        score: float,
+        params: dict[str, Any] | None,
+        search: Event,
+        model: Any,
+        random: Random,
+        extra: tuple[str, ...],
+        held_out: int,
+    ) -> PrivateSearchCV:
+        count = held_out
+        if self.neighbours == "add_remove":  # how many were held out is private there
+            count = max(1, round(self.holdout / (1 - self.holdout) * model.records))
+        whole = accounting.guarantee(search, delta=self.delta, neighbours=self.neighbours)
+        self.guarantee_ = self._stated(whole, best, extra)
+        if random.void:
+            self.guarantee_ = self.guarantee_.voided("fixed seed: whoever knows it can subtract the noise")
+        best.guarantee_, best._event = self.guarantee_, search
+        names = vars(model).get("feature_names_in_")
+        if names is not None:
+            best.feature_names_in_ = names
+        self.best_estimator_, self.best_params_ = best, params
+        self.best_score_ = min(1.0, max(0.0, score / max(count, 1) + 0.5))
+        return self
+
+    def _stated(self, guarantee: Guarantee, best: Any, extra: tuple[str, ...]) -> Guarantee:
+        inner = tuple(clause for clause in best.guarantee_.assumptions if clause not in guarantee.assumptions)
+        more = (
+            "the candidates are public",
+            "a row is held out by a coin of its own",
+            "neither the number of trials nor the time they took is published",
+        )
+        return replace(guarantee, assumptions=tuple(dict.fromkeys((*guarantee.assumptions, *more, *inner, *extra))))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of `predict_proba`."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the table."""
+        check_is_fitted(self, "best_estimator_")
+        return int(self.best_estimator_.n_features_in_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What the best model predicts."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The best model's score on rows that are not private, or not these."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y))
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Vector:
+        """The best model's scores of the classes."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Vector:
+        """The best model's probabilities of the classes."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+
+def _number_of_trials(random: Random, search: NegativeBinomialTrials | PoissonTrials) -> int:
+    if isinstance(search, PoissonTrials):
+        return poisson_trials(random, mean=search.mean)
+    return negative_binomial_trials(random, shape=search.shape, stop=search.stop)
+
+
+def _scores(model: Any, X: Any, y: NDArray[Any]) -> Vector:
+    """Each held-out record's score in [-1/2, 1/2]; 0 without a target, so that an emptied record counts nothing."""
+    if not len(y):
+        return np.zeros(0)
+    if is_classifier(model):
+        place = _places(y, model.classes_)
+        right = _places(model.predict(X), model.classes_) == place
+        return np.where(np.isnan(place), 0.0, np.where(right, _CLIP, -_CLIP))
+    low, high = model.target_range_
+    with np.errstate(all="ignore"):
+        error = np.abs(np.clip(as_vector(y, len(y)), low, high) - model.predict(X)) / ((high - low) / 2)
+    return np.where(np.isnan(error), 0.0, _CLIP - np.minimum(error, 1.0))
