@@ -9,6 +9,7 @@ from typing import Any
 
 from privet.accounting import Event
 from privet.accounting.filters import Overspent
+from privet.accounting.query import ask
 from privet.errors import InvalidParameter
 from privet.ledger.filtering import FILTERS, price
 from privet.ledger.storage import InFile, InMemory, Terms
@@ -19,7 +20,7 @@ __all__ = ["Account", "Charge"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Charge:
-    """One line of an account: what was released, its price alone and the price of all up to here, at one delta.
+    """One line of an account: what was released, its best price alone, and that of all up to here by the filter.
 
     Examples
     --------
@@ -121,7 +122,7 @@ class Account:
         lines = self._store.read()
         events = [event for _, event in lines]
         return tuple(
-            Charge(label=label, event=event, alone=self._price([event]), together=self._price(events[: place + 1]))
+            Charge(label=label, event=event, alone=self._alone(event), together=self._price(events[: place + 1]))
             for place, (label, event) in enumerate(lines)
         )
 
@@ -189,6 +190,10 @@ class Account:
 
     def _price(self, events: list[Event]) -> float:
         return price(events, self._terms)
+
+    def _alone(self, event: Event) -> float:
+        """The best price of one release by itself; the filter's own is generous to what is far below the budget."""
+        return ask(event, self.neighbours, "auto", self.budget.delta, None)[0].upper
 
     def _fits(self, events: list[Event]) -> bool:
         return self._price(events) <= self.budget.epsilon
