@@ -88,6 +88,8 @@ ACCOUNTING = [
 WITHOUT_EXAMPLE = {
     "Bounding": "a protocol; Clip and its neighbours are the examples",
     "Kind": "a type",
+    "Intervals": "made by confidence_intervals; docs/intervals.md has the example",
+    "OneStep": "made by OneStepPlan, which has an example",
     "LearntCategories": "made by private_categories, which has an example",
     "LearntRanges": "made by private_ranges, which has an example",
     "LearntSchema": "made by learn_schema, which has an example",

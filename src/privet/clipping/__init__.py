@@ -8,6 +8,7 @@ from privet.clipping.lattice import LatticeSum, lattice_step
 from privet.clipping.people import People, people_scalar_sum, people_sum, row_weights, split_people
 from privet.clipping.records import record_sum
 from privet.clipping.rules import Adaptive, Automatic, Bounding, Clip, Declared
+from privet.clipping.sandwich import norm_counts, sandwich_sums
 from privet.clipping.table import Table, bounded_table
 
 __all__ = [
@@ -24,10 +25,12 @@ __all__ = [
     "glm_sum",
     "gram_sum",
     "lattice_step",
+    "norm_counts",
     "people_scalar_sum",
     "people_sum",
     "record_sum",
     "row_weights",
+    "sandwich_sums",
     "scalar_sum",
     "split_people",
 ]

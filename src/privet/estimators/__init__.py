@@ -10,6 +10,7 @@ from __future__ import annotations
 from privet.estimators.classifiers import LinearSVC, LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.folds import IndependentFolds
+from privet.estimators.intervals import Intervals
 from privet.estimators.quantiles import QuantileRegressor
 from privet.estimators.regressors import HuberRegressor, LinearRegression, Ridge
 from privet.estimators.search import PrivateSearchCV
@@ -18,6 +19,7 @@ from privet.estimators.table_model import TableModel, fit_table, load_model
 __all__ = [
     "HuberRegressor",
     "IndependentFolds",
+    "Intervals",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",

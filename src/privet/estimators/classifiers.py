@@ -16,6 +16,7 @@ from sklearn.utils.validation import column_or_1d
 from privet.accounting import Event
 from privet.errors import InvalidParameter
 from privet.estimators.charging import charged
+from privet.estimators.intervals import WithIntervals
 from privet.estimators.linear import PrivateLinearModel, Vector
 from privet.estimators.weights import Weights, balanced, class_factors
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
@@ -57,8 +58,9 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         places = _places(labels, self.classes_)
         given = self._weights(sample_weight, table.shape[0])
         random, people = self._random(), self._people(groups, table.shape[0])
-        scaling, _, events = self._scaling(table, None, random, people)
         loss = self._loss(count)
+        last = self._last_step(table, lambda: loss)
+        scaling, _, events = self._scaling(table, None, random, people)
         weights, more = self._all_weights(given, places, random)
         result = self._fit_linear(
             table,
@@ -70,6 +72,7 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
             also=(*events, *more),
             random=random,
             people=people,
+            last=last,
         )
         self.coef_, self.intercept_ = scaling.unscaled(result.coef.reshape(len(result.coef), -1))
         declared = self.classes is not None
@@ -137,7 +140,7 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         return np.asarray(self.classes_[chosen])
 
 
-class LogisticRegression(_LinearClassifier):
+class LogisticRegression(WithIntervals, _LinearClassifier):
     """Logistic regression, binary or multinomial, under one budget.
 
     Promise: `guarantee_` meets (epsilon, delta): ranges of features (if not given), the features' second moment and
@@ -163,6 +166,8 @@ class LogisticRegression(_LinearClassifier):
         and the guarantee says that it is taken as public
     records : under "add_remove", a public guess of the number of rows
     account : a `privet.ledger.Account` that every fit is charged to before it begins, clones of the estimator included
+    inference : share of the squared signal for standard errors and `confidence_intervals()`; two classes, alpha 0.
+        0.5 is a good choice
     random_state : leave it out. A whole number makes a run repeatable for tests, and **voids the guarantee**
 
     Examples
@@ -194,6 +199,7 @@ class LogisticRegression(_LinearClassifier):
         most_weight: float | None = None,
         records: int | None = None,
         account: Any = None,
+        inference: float = 0.0,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -210,6 +216,7 @@ class LogisticRegression(_LinearClassifier):
         self.most_weight = most_weight
         self.records = records
         self.account = account
+        self.inference = inference
         self.random_state = random_state
 
     def _loss(self, classes: int) -> Loss:

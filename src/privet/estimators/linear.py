@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from privet.accounting import Event, Gaussian, calibrate
 from privet.clipping import bounded_table
 from privet.errors import InvalidParameter
 from privet.estimators.defaults import Task, settings_for
+from privet.estimators.intervals import Uncertainty, altered_rows, inference_plan, uncertainty
 from privet.estimators.scaling import Scaling, scaling_by_norm, scaling_from
 from privet.estimators.solving import solved
 from privet.estimators.weights import Weights, record_weights
@@ -29,7 +31,7 @@ from privet.preprocessing import LearntRanges, group_indices, private_ranges
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.problem import GroupedProblem, LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
-from privet.solvers import Result
+from privet.solvers import OneStepPlan, Result
 from privet.solvers.planning import public_records
 
 __all__ = ["PrivateLinearModel"]
@@ -39,8 +41,10 @@ People = NDArray[np.int64] | None
 _RANGE_SHARE = 0.1  # of the squared signal, spent on ranges that were not given
 _NORM_SHARE = 0.03  # and on the norms of rows
 _LEAST_NORM = 2.0**-4
+_ROOM = 1.2  # above the learnt norm, where intervals want next to no row shortened
 _MOST_NOISE = 2.0**19
 _ROWS = 1 << 12
+_INFERENCE_CLIP = 0.5  # of a descent whose last step chooses its own
 _MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
 
 
@@ -60,6 +64,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     records: int | None
     account: Any = None
     random_state: Any
+    inference: float = 0.0
+    _uncertainty: Uncertainty | None = None
     _paid: tuple[Event, ...] = ()  # releases made before fit that its budget has to cover
     _source: Random | None = None  # where randomness comes from, if the caller has decided
 
@@ -120,6 +126,24 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return budget
 
+    def _last_step(self, X: Any, loss: Callable[[], Loss]) -> OneStepPlan | None:
+        """The releases that `inference` asks for, refused on public facts before any is made."""
+        self._uncertainty = None
+        for name in ("covariance_", "standard_errors_", "refusal_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        if self.inference == 0:
+            return None
+        return inference_plan(
+            self.inference,
+            loss=loss(),
+            clip=_INFERENCE_CLIP,
+            alpha=self.alpha,
+            columns=X.shape[1] + bool(self.fit_intercept),
+            records=self.records if self.neighbours == "add_remove" else X.shape[0],
+            budget=self._budget(X.shape[0]),
+            neighbours=self.neighbours,
+        )
+
     def _fit_linear(
         self,
         X: Any,
@@ -132,8 +156,15 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         also: tuple[Event, ...],
         random: Random,
         people: People = None,
+        last: OneStepPlan | None = None,
+        unit: float = 1.0,
+        outside: NDArray[np.bool_] | None = None,
     ) -> Result:
-        """Solve on prepared rows. Labels of NaN, or outside the loss's set, and bad weights empty their records."""
+        """Solve on prepared rows. Labels of NaN, or outside the loss's set, and bad weights empty their records.
+
+        `last` is a private Newton step after the descent, which makes the covariance known: then `unit` is what a
+        prediction of 1 means in the target's unit, and `outside` marks targets beyond their range.
+        """
         keep = np.asarray(loss.admissible(labels), dtype=bool)
         if weights is not None:
             if people is not None:
@@ -151,6 +182,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             if people is None
             else GroupedProblem(loss, table, known, people, domain=whole_space(), ridge=ridge)
         )
+        if last is not None:
+            last.check(problem)
         budget = self._budget(problem.records)
         settings = settings_for(
             self.solver,
@@ -162,15 +195,29 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         )
         found = solved(
             problem,
-            settings,
+            settings if last is None else replace(settings, clip=last.clip),
             budget=budget,
             neighbours=self.neighbours,
             records=self.records,
-            also=(*self._paid, *also),
+            also=(*self._paid, *also, *(() if last is None else (last.event,))),
             random=random,
         )
         self._event, self._source = found.event, None
-        return found.result
+        if last is None or not isinstance(problem, LinearProblem):
+            return found.result
+        plan = found.result.plan
+        altered = altered_rows(X, scaling, _norms(X, scaling))
+        step = last.run(
+            problem,
+            found.result.coef,
+            altered=keep & (altered if outside is None else altered | outside),
+            most_records=plan.most_records,
+            random=random,
+        )
+        covered = uncertainty(step, loss=loss, scaling=scaling, unit=unit, records=plan.records)
+        self._uncertainty, self.refusal_ = covered, covered.refusal
+        self.covariance_, self.standard_errors_ = covered.covariance, np.sqrt(np.diag(covered.covariance))
+        return replace(found.result, coef=step.released)
 
     def _weights(self, given: Any, rows: int) -> Weights | None:
         return record_weights(given, rows, most=self.most_weight)
@@ -239,7 +286,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             scaling = replace(scaling, low=np.minimum(scaling.low, 0.0), high=np.maximum(scaling.high, 0.0))
         if self.row_norm is None and columns > 1:
             learnt = self._learnt({"norm": _norms(X, scaling)}, _NORM_SHARE, X.shape[0], random)
-            scaling = replace(scaling, norm=min(scaling.norm, max(learnt.ranges["norm"][1], _LEAST_NORM)))
+            most = learnt.ranges["norm"][1] * (_ROOM if self.inference else 1.0)
+            scaling = replace(scaling, norm=min(scaling.norm, max(most, _LEAST_NORM)))
             events = (*events, learnt.event)
         self._middle, self.ranges_ = scaling.middle, (scaling.low, scaling.high)
         return scaling, ranges.get("y"), events

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import column_or_1d
@@ -15,6 +16,7 @@ from privet.clipping.table import as_vector
 from privet.errors import InvalidParameter
 from privet.estimators.charging import charged
 from privet.estimators.defaults import Task
+from privet.estimators.intervals import NOTICED, WithIntervals
 from privet.estimators.linear import People, PrivateLinearModel, Vector
 from privet.losses import HuberLoss, Loss, SquaredLoss
 from privet.privacy import Neighbours
@@ -61,6 +63,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         given = None if self.target_range is None else _range(self.target_range)
         weights = self._weights(sample_weight, table.shape[0])
         random, people = self._random(), self._people(groups, table.shape[0])
+        last = self._last_step(table, self._loss)
         open_range = given is None and self._learns_range
         scaling, learnt, events = self._scaling(table, target if open_range else None, random, people)
         posed = self._posed(target, given if given is not None else learnt, random, people)
@@ -74,6 +77,9 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
             also=(*events, *posed.events),
             random=random,
             people=people,
+            last=last,
+            unit=posed.unit,
+            outside=None if last is None else _outside(target, posed.ends),
         )
         coef, intercept = scaling.unscaled(result.coef[:, None])
         self.coef_ = coef[0] * posed.unit
@@ -101,7 +107,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         return np.clip(self._predictions(X)[:, 0], *self.target_range_)
 
 
-class LinearRegression(LinearRegressor):
+class LinearRegression(WithIntervals, LinearRegressor):
     """Least squares under one budget.
 
     Promise: `guarantee_` meets (epsilon, delta): ranges (if not given), the features' second moment and every gradient
@@ -110,7 +116,7 @@ class LinearRegression(LinearRegressor):
     Parameters
     ----------
     epsilon, delta, neighbours, bounds, row_norm, fit_intercept, max_iter, solver, most_weight, records, account,
-        random_state : as in `LogisticRegression`
+        inference, random_state : as in `LogisticRegression`
     target_range : (low, high), the target's public range; None learns it privately with the features'
     alpha : strength of the penalty (alpha/2)‖θ‖² on the scaled problem
 
@@ -142,6 +148,7 @@ class LinearRegression(LinearRegressor):
         most_weight: float | None = None,
         records: int | None = None,
         account: Any = None,
+        inference: float = 0.0,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -157,6 +164,7 @@ class LinearRegression(LinearRegressor):
         self.most_weight = most_weight
         self.records = records
         self.account = account
+        self.inference = inference
         self.random_state = random_state
 
     def _loss(self) -> Loss:
@@ -189,6 +197,7 @@ class Ridge(LinearRegression):
         most_weight: float | None = None,
         records: int | None = None,
         account: Any = None,
+        inference: float = 0.0,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -205,11 +214,12 @@ class Ridge(LinearRegression):
             most_weight=most_weight,
             records=records,
             account=account,
+            inference=inference,
             random_state=random_state,
         )
 
 
-class HuberRegressor(LinearRegressor):
+class HuberRegressor(WithIntervals, LinearRegressor):
     """Regression that large residuals move less: quadratic up to `threshold` half ranges of the target, then linear.
 
     Parameters are those of `LinearRegression`.
@@ -241,6 +251,7 @@ class HuberRegressor(LinearRegressor):
         most_weight: float | None = None,
         records: int | None = None,
         account: Any = None,
+        inference: float = 0.0,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -257,6 +268,7 @@ class HuberRegressor(LinearRegressor):
         self.most_weight = most_weight
         self.records = records
         self.account = account
+        self.inference = inference
         self.random_state = random_state
 
     def _loss(self) -> Loss:
@@ -274,3 +286,10 @@ def _range(ends: Any) -> tuple[float, float]:
             "to it. Pass the target's public range, or None to learn it privately."
         )
     return low, high
+
+
+def _outside(target: Vector, ends: tuple[float, float]) -> NDArray[np.bool_]:
+    """Which targets lie beyond their range by more than rounding; private."""
+    middle, half = ends[0] / 2 + ends[1] / 2, (ends[1] / 2 - ends[0] / 2) or 1.0
+    with np.errstate(all="ignore"):
+        return np.asarray(np.abs(target - middle) > half * (1 + NOTICED))

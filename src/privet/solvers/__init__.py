@@ -9,6 +9,7 @@ from privet.solvers.exponential import exponential_mechanism
 from privet.solvers.fixed_hessian import fixed_hessian_descent
 from privet.solvers.newton import newton_descent
 from privet.solvers.noisy_descent import noisy_gradient_descent
+from privet.solvers.one_step import OneStep, OneStepPlan
 from privet.solvers.perturbed_objective import objective_perturbation
 from privet.solvers.perturbed_output import output_perturbation
 from privet.solvers.plain_descent import projected_gradient_descent
@@ -25,6 +26,8 @@ __all__ = [
     "Choice",
     "Draw",
     "GradientStep",
+    "OneStep",
+    "OneStepPlan",
     "Path",
     "Release",
     "Result",

@@ -1,0 +1,216 @@
+"""How sure a coefficient is: standard errors and confidence intervals that count the privacy noise, or a refusal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+from sklearn.utils.validation import check_is_fitted
+
+from privet.accounting import Gaussian, calibrate
+from privet.errors import InvalidParameter, NoProvenBound
+from privet.estimators.scaling import Scaling
+from privet.losses import HuberLoss, Loss, SquaredLoss
+from privet.privacy import Budget, Neighbours
+from privet.solvers import OneStep, OneStepPlan
+
+__all__ = ["NOTICED", "Intervals", "Uncertainty", "WithIntervals", "altered_rows", "inference_plan", "uncertainty"]
+
+Vector = NDArray[np.float64]
+_LEAST_CONDITIONING = 1.5  # least eigenvalue of the noisy Hessian ÷ the typical norm of its noise
+_MOST_REMAINDER = 2.0  # bound on the neglected quadratic term ÷ standard deviation; the term itself is a fraction of it
+_MOST_ALTERED = 0.01  # share of records
+NOTICED = 0.05  # of a range, or of a row's length
+_ROWS = 1 << 12
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Intervals:
+    """Coefficients between `low` and `high`, each with probability `level`; prints as a table.
+
+    The order is that of the features, the intercept last if there is one. Public.
+    """
+
+    names: tuple[str, ...]
+    estimate: Vector
+    standard_error: Vector
+    low: Vector
+    high: Vector
+    level: float
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self.names)
+        head = f"{'':{width}}  {'estimate':>10}  {'std. error':>10}  {f'{self.level:.4g} interval':>24}"
+        rows = zip(self.names, self.estimate, self.standard_error, self.low, self.high, strict=True)
+        lines = [f"{n:{width}}  {e:10.4g}  {s:10.3g}  {f'[{a:.4g}, {b:.4g}]':>24}" for n, e, s, a, b in rows]
+        return "\n".join([head, *lines])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Uncertainty:
+    """Covariance of the coefficients in the data's own units, degrees of freedom, or why there are none. Public."""
+
+    covariance: Vector
+    degrees: Vector
+    refusal: str
+
+
+class WithIntervals:
+    """What an estimator with an `inference` parameter has once it is fitted."""
+
+    _uncertainty: Uncertainty | None = None
+
+    def confidence_intervals(self, level: float = 0.95) -> Intervals:
+        """Intervals that hold each coefficient with probability `level`, privacy noise included.
+
+        They are for the coefficients that minimise the expected loss, clipped as in training; see the page "How
+        sure is a coefficient". Raises `NoProvenBound` with the reason if the fit was refused them.
+        """
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise InvalidParameter(
+                f"Expected level in (0, 1), got {level!r}: it is the probability to cover. Use 0.95."
+            )
+        known = self._uncertainty
+        if known is None:
+            raise InvalidParameter(
+                "Expected a model fitted with inference=..., got one without: no budget was spent on its standard "
+                "errors. Fit it with inference=0.5, half of the squared signal."
+            )
+        if known.refusal:
+            raise NoProvenBound(known.refusal)
+        count = len(known.covariance)
+        columns = np.asarray(self.coef_).size  # type: ignore[attr-defined]  # set by fit
+        given = getattr(self, "feature_names_in_", None)
+        names = [f"x{j}" for j in range(columns)] if given is None else [str(name) for name in given]
+        both = np.append(np.ravel(self.coef_), np.ravel(self.intercept_))  # type: ignore[attr-defined]  # the same
+        estimate = both[:count]
+        error = np.sqrt(np.diag(known.covariance))
+        reach = stats.t.ppf(0.5 + level / 2, known.degrees) * error
+        return Intervals(
+            names=(*names, "intercept")[:count],
+            estimate=estimate,
+            standard_error=error,
+            low=estimate - reach,
+            high=estimate + reach,
+            level=float(level),
+        )
+
+
+def inference_plan(
+    inference: float,
+    *,
+    loss: Loss,
+    clip: float,
+    alpha: float,
+    columns: int,
+    records: int | None,
+    budget: Budget,
+    neighbours: Neighbours,
+) -> OneStepPlan | None:
+    """The releases that `inference` of the squared signal buys, or None; refused on public facts, before any is made.
+
+    The clip is the loss's own bound on a gradient where it has one, so that nothing is clipped and nothing biased.
+    """
+    real = isinstance(inference, int | float | np.number) and not isinstance(inference, bool)
+    if not (real and 0 <= inference <= 0.9):
+        raise InvalidParameter(
+            f"Expected inference from 0 to 0.9, got {inference!r}: it is the share of the squared signal that is kept "
+            "for standard errors, and the descent needs the rest. Use 0.5, or 0 for none."
+        )
+    if not inference:
+        return None
+    if loss.outputs > 1:
+        raise InvalidParameter(
+            f"Expected two classes for inference=..., got {loss.outputs}: the Hessian of several classes couples them, "
+            "for which no sensitivity is proven here. Fit two classes at a time, or use inference=0."
+        )
+    if alpha:
+        raise InvalidParameter(
+            f"Expected alpha=0 for inference=..., got {alpha!r}: a penalty biases the coefficients towards 0 by an "
+            "amount that no interval knows. Use alpha=0, or inference=0."
+        )
+    total = calibrate(
+        lambda s: Gaussian(noise_multiplier=s), epsilon=budget.epsilon, delta=budget.delta, neighbours=neighbours
+    )
+    slope = loss.lipschitz()
+    plan = OneStepPlan(
+        clip=clip if slope is None else slope,
+        noise_multiplier=total / math.sqrt(inference),
+        choose_clip=slope is None,
+    )
+    # rows have norm at most 1: a trace of at most n, so a least eigenvalue of at most n/columns
+    noise = plan.multiplier("bread") * math.sqrt(2 * columns)
+    needed = math.ceil(_LEAST_CONDITIONING * noise * columns)
+    if records is not None and records < needed:
+        raise InvalidParameter(
+            f"Expected at least {needed:,} records for intervals at this budget with {columns} coefficients, got "
+            f"{records:,}: the Hessian would drown in its noise whatever the data. Use a larger epsilon, fewer "
+            "columns, or inference=0."
+        )
+    return plan
+
+
+def uncertainty(step: OneStep, *, loss: Loss, scaling: Scaling, unit: float, records: int) -> Uncertainty:
+    """From what was released to covariances in the data's units, or the reason why not. Post-processing.
+
+    `unit` is what a prediction of 1 means in the target's unit.
+    """
+    coef, intercept = scaling.unscaled(np.eye(len(step.start)))
+    to_units = (np.vstack([coef.T, intercept]) if scaling.intercept else coef.T) * unit
+    nothing = np.full((len(to_units),) * 2, math.nan)
+    refusal = _refusal(step, loss, records)
+    if refusal:
+        return Uncertainty(covariance=nothing, degrees=nothing[0], refusal=refusal)
+    return Uncertainty(covariance=to_units @ step.covariance @ to_units.T, degrees=step.degrees(to_units), refusal="")
+
+
+def _refusal(step: OneStep, loss: Loss, records: int) -> str:
+    """Why there are no intervals; empty if there are. All that is looked at was released with noise."""
+    if not step.conditioning >= _LEAST_CONDITIONING:
+        return (
+            "Refused: the least eigenvalue of the released Hessian is not clearly above its noise, so some combination "
+            "of the coefficients is hardly determined. Use a larger epsilon, more records, or fewer or less "
+            "correlated columns; with tighter `bounds` rows are longer."
+        )
+    if not step.remainder(_bending(loss)) <= _MOST_REMAINDER:
+        return (
+            "Refused: the private Newton step was so long that what it neglects may be as large as the standard error. "
+            "Use a larger epsilon, more records, a smaller `inference`, or more steps (max_iter)."
+        )
+    most = min(_MOST_ALTERED, 2 / math.sqrt(records))
+    if step.altered - 2 * step.altered_noise > most * records:
+        return (
+            f"Refused: clearly more than {most:.2g} of the records were altered, having a missing value, one well "
+            "outside its range, or a row well beyond the norm; the coefficients are those of the altered table. Pass "
+            "wider `bounds` (or `target_range`), or fill in missing values from public facts first."
+        )
+    return ""
+
+
+def _bending(loss: Loss) -> float:
+    """A bound on |ℓ‴|/ℓ″: 1 for the logistic loss; for Huber's kinks, what a unimodal error has there at most."""
+    if isinstance(loss, SquaredLoss):
+        return 0.0
+    return 1 / float(loss.threshold) if isinstance(loss, HuberLoss) else 1.0
+
+
+def altered_rows(X: Any, scaling: Scaling, norms: Vector) -> NDArray[np.bool_]:
+    """Which rows `scaling` changes noticeably: a value missing or beyond its range, or the row shortened. Private."""
+    with np.errstate(all="ignore"):
+        long = ~(norms <= scaling.norm * (1 + NOTICED))
+        low, high = scaling.low - NOTICED * scaling.half, scaling.high + NOTICED * scaling.half
+        if sparse.issparse(X):
+            outside = ~((X.data >= low[X.indices]) & (X.data <= high[X.indices]))
+            rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+            return np.asarray(long | (np.bincount(rows[outside], minlength=X.shape[0]) > 0))
+        found = long.copy()
+        for first in range(0, len(found), _ROWS):
+            part = slice(first, first + _ROWS)
+            block = np.asarray(X[part])
+            found[part] |= ~((block >= low) & (block <= high)).all(axis=1)
+    return found
