@@ -10,7 +10,7 @@ PEERS := .venv-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-accounting bench-accuracy bench-descent lint format docs clean
+.PHONY: help demo test test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals lint format docs clean
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
 help: ## list the targets
@@ -25,7 +25,7 @@ test: $(VENV)/.with-test ## the tests and doctests, minutes
 test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 	$(VENV)/bin/python -m pytest -n 2 -m slow $(ARGS)
 
-bench: bench-accounting bench-descent bench-accuracy ## all benchmarks
+bench: bench-accounting bench-descent bench-accuracy bench-intervals ## all benchmarks
 
 bench-accounting: $(BENCH)/.installed ## accounting against its peers; writes benchmarks/results/accounting.md
 	$(BENCH)/bin/python benchmarks/accounting.py $(ARGS)
@@ -35,6 +35,9 @@ bench-descent: $(VENV)/.with-all ## private gradient descent; writes benchmarks/
 
 bench-accuracy: $(VENV)/.with-plot $(PEERS)/.installed ## accuracy at the defaults; writes benchmarks/results/accuracy.md
 	$(VENV)/bin/python benchmarks/accuracy.py $(ARGS)
+
+bench-intervals: $(VENV)/.with-plot ## do confidence intervals cover? writes benchmarks/results/intervals.md
+	$(VENV)/bin/python benchmarks/intervals.py $(ARGS)
 
 lint: $(VENV)/.with-lint ## style, formatting and types
 	$(VENV)/bin/ruff check .
