@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+
+from privet.lectures import check_for
+
+
+def test_dividing_by_the_realised_batch_fails() -> None:
+    """Section 2.6: 1.2e-5 said and 6.5e-3 true, 541 times; 2.7e-9 and 6.3e-4. Divided by qn, nothing leaks."""
+    found = check_for("90")()
+    assert found.verdict == "fails"
+    assert found.numbers["times_at_005"] == pytest.approx(541, abs=0.5)
+    said = [found.numbers[f"{name}_at_{rate}"] for rate in ("005", "001") for name in ("accountant", "true")]
+    assert said == pytest.approx([1.2e-5, 6.5e-3, 2.7e-9, 6.3e-4], rel=1.5e-2)
+    assert check_for("90").mutated().accepted
+
+
+def test_the_lemma_on_amplification_is_tight() -> None:
+    """Section 2.5: it holds at every point, with equality when a record leaves."""
+    numbers = check_for("91")().numbers
+    assert numbers["points"] > 200
+    assert numbers["least_share"] == pytest.approx(1, abs=1e-6)
+    assert numbers["largest_share"] == pytest.approx(1, abs=1e-6)
+
+
+def test_the_shortcut_goes_as_far_as_the_audit_says() -> None:
+    """Section 2.5: up to 1.25643 at every rate; 1.51, 2.198 and 4.50 at rates 0.1, 0.25 and 0.4; e − 1 is best."""
+    numbers = check_for("92")().numbers
+    limits = [numbers[name] for name in ("limit_at_every_rate", "limit_at_0_1", "limit_at_0_25", "limit_at_0_4")]
+    assert limits == pytest.approx([1.25643120862617, 1.51, 2.198, 4.50], abs=2e-3)
+    assert numbers["largest_ratio"] == pytest.approx(1.71828, abs=1e-5)
+
+
+def test_the_two_directions_differ() -> None:
+    """Section 4.13: 0.0614 one way and 0.0307 the other at rate 0.1, noise 0.5, epsilon 0.05."""
+    numbers = check_for("93")().numbers
+    assert (numbers["delta_remove"], numbers["delta_add"]) == pytest.approx((0.0614, 0.0307), abs=5e-5)
+
+
+def test_noise_of_dp_gd_wastes_what_the_audit_says() -> None:
+    """Rule D: 0 of 1632 points false; 4.57 to 1474 times too much; 13.3, 15.2, 20.0 and 24.9 at (1, 1e-5)."""
+    numbers = check_for("86")().numbers
+    assert (numbers["points"], numbers["false_points"]) == (1632, 0)
+    assert (numbers["least_waste"], numbers["largest_waste"]) == pytest.approx((4.57, 1474), rel=2e-3)
+    waste = [numbers[f"waste_at_{steps}"] for steps in (1, 10, 1000, 100_000)]
+    assert waste == pytest.approx([13.3, 15.2, 20.0, 24.9], rel=5e-3)
+
+
+def test_the_rule_for_steps_first_fails_at_fifty() -> None:
+    """Section 2.4: no failure below 1 for delta_0 up to 0.99; among 1, 2, 5, 10, 20 and 50 first at 50."""
+    numbers = check_for("84")().numbers
+    assert (numbers["false_points"], numbers["first_false_epsilon"]) == (0, 50)
+
+
+def test_svrg_does_not_follow_at_once() -> None:
+    """Adam, AdamW and Adafactor cost what plain steps do; SVRG's snapshots cost more."""
+    found = check_for("97")()
+    assert found.verdict == "fails"
+    costs = {found.numbers[f"epsilon_{name}"] for name in ("plain", "adam", "adamw", "adafactor")}
+    assert len(costs) == 1
+    assert found.numbers["epsilon_svrg"] > 2 * costs.pop()
+
+
+@pytest.mark.slow
+def test_longer_forms_agree() -> None:
+    """The long simulation of the last iterate finds what the short one does."""
+    assert check_for("87")(full=True).verdict == check_for("87")().verdict
