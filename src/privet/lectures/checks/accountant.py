@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,19 @@ from privet.accounting.composition import Cost, advanced_epsilon, optimal_delta
 from privet.accounting.fourier import fourier_delta
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.simple import DiscretePair, GaussianPair
+from privet.clipping import Clip
 from privet.lectures.claim import Finding
 from privet.lectures.examples.privacy_loss import composed, convolved, loss_law, transformed
 from privet.lectures.problems import separable
 from privet.lectures.registry import check
+from privet.losses import LinearRecords, LogisticLoss
+from privet.losses.base import Array
 from privet.noise import add_gaussian
+from privet.plan import Plan
 from privet.privacy import Budget
-from privet.problem import glm
+from privet.problem import per_record
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import noisy_gradient_descent
+from privet.solvers import GradientStep, follow
 
 Vector = NDArray[np.float64]
 
@@ -107,32 +112,46 @@ def fourier_accountant(exponent: float = 1.0) -> Finding:
     )
 
 
+class _Asked:
+    """A linear model's loss that counts how often the records are read."""
+
+    def __init__(self) -> None:
+        self.inner, self.times = LinearRecords(loss=LogisticLoss()), 0
+
+    def values(self, theta: Array, X: Any, y: Any) -> Array:
+        return self.inner.values(theta, X, y)
+
+    def gradients(self, theta: Array, X: Any, y: Any) -> Array:
+        self.times += 1
+        return self.inner.gradients(theta, X, y)
+
+
 @check("102", mutant={"growth": 0.5})
 def models_or_outputs(growth: float = 0.0) -> Finding:
-    """Train a private model once and ask it many times; price as many private answers of a model that is not."""
-    X, y = separable(500, 3, seed=102)
-    found = noisy_gradient_descent(
-        glm("logistic", X, y, row_norm=1.0),
-        budget=Budget(epsilon=1.0, delta=1e-5),
-        steps=20,
-        step_size=1.0,
-        radius=2.0,
-        random=fixed_seed_voids_guarantee(102),
-    )
-    counts = (1, 100, 10_000)
-    once = found.plan.guarantee(delta=1e-5).epsilon  # the result's own is void, as the seed is fixed
-    models = []
+    """Train a private model and ask it, counting when records are read; price as many private answers instead."""
+    X, y = separable(200, 3, seed=102)
+    records = _Asked()
+    problem = per_record(records, X, y, shape=3)
+    plan = Plan(bounding=Clip(clip=1.0), steps=20, records=200, neighbours="replace_one")
+    plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
+    random = fixed_seed_voids_guarantee(102)
+    found = follow(plan, problem, delta=1e-5, update=GradientStep(step_size=1.0), random=random)
+    counts, models = (1, 100, 10_000), []
+    noise = Gaussian(noise_multiplier=plan.noise_multiplier)
     for count in counts:
-        answers = X[np.arange(count) % 500] @ found.coef  # post-processing: the run released nothing more
-        models.append(epsilon(found.plan.event, delta=1e-5, neighbours="replace_one") if answers.size else math.nan)
+        rng = np.random.default_rng(count)
+        answers = rng.normal(size=(count, 3)) @ found.coef  # new people; no record is read
+        models.append(epsilon(noise * records.times, delta=1e-5, neighbours="replace_one") if answers.size else 0.0)
     outputs = [epsilon(RandomizedResponse(epsilon=0.1) * c, delta=1e-5, neighbours="replace_one") for c in counts]
     noisy = [epsilon(Gaussian(noise_multiplier=10.0) * c, delta=1e-5, neighbours="replace_one") for c in counts]
-    off = max(abs(cost / (once * count**growth) - 1) for cost, count in zip(models, counts, strict=True))
+    off = max(abs(cost / count**growth - 1) for cost, count in zip(models, counts, strict=True))
     return Finding.judged(
-        off < 1e-9 and outputs[0] < outputs[1] < outputs[2] and noisy[0] < noisy[1] < noisy[2],
-        f"After 1, 100 and 10,000 questions the private model has cost {', '.join(f'{cost:.3f}' for cost in models)}; "
-        f"answers that are made private one by one {', '.join(f'{cost:.3g}' for cost in outputs)} (randomised) or "
-        f"{', '.join(f'{cost:.3g}' for cost in noisy)} (Gaussian noise).",
+        off < 1e-6 and outputs[0] < outputs[1] < outputs[2] and noisy[0] < noisy[1] < noisy[2],
+        f"After 1, 100 and 10,000 questions the records were read {records.times} times, all in training, and the "
+        f"private model has cost {', '.join(f'{cost:.3f}' for cost in models)}; answers made private one by one cost "
+        f"{', '.join(f'{cost:.3g}' for cost in outputs)} (randomised) or {', '.join(f'{cost:.3g}' for cost in noisy)} "
+        "(Gaussian noise).",
         model=models[-1],
+        reads=records.times,
         table={f"outputs_at_{count}": cost for count, cost in zip(counts, outputs, strict=True)},
     )

@@ -174,7 +174,7 @@ def shamir_and_zhang(power: float = 0.5, full: bool = False) -> Finding:
     return Finding.judged(
         worst <= 1 and excess <= bound,
         f"After {T:,} steps the last iterate is off by {seen['excess_at_2']:.4f} where {seen['bound_at_2']:.4f} is "
-        f"claimed (no method that sees {T:,} gradients gets below {1 / math.sqrt(T + 1):.4f}), with noise by "
+        f"claimed (no descent that sees {T:,} gradients gets below {1 / math.sqrt(T + 1):.4f}), with noise by "
         f"{excess:.4f} where {bound:.4f} is.",
         largest_share_of_bound=worst,
         excess_with_noise=excess,

@@ -21,6 +21,7 @@ from privet.problem import LinearProblem, glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import objective_perturbation, output_perturbation
 from privet.solvers.minimise import Minimiser
+from privet.solvers.tilt import Tilted
 from privet.theory import plan_for, trivial_bound
 
 Vector = NDArray[np.float64]
@@ -179,10 +180,10 @@ def objective_perturbation_tilts(noise: float = 1.0) -> Finding:
     problem = _logistic(400, 60, seed=80)
     for run in range(4):
         found = objective_perturbation(problem, budget=_BUDGET, radius=2.0, random=fixed_seed_voids_guarantee(run))
-        tilted = found.plan.bounding
-        stddev = found.plan.noise_multiplier * tilted.clip
-        strength = float(getattr(tilted, "strength", math.nan))
-        drawn.append(-(problem.records * problem.plain_gradient(found.coef) + strength * found.coef))
+        match found.plan.bounding:
+            case Tilted(clip=clip, strength=strength):
+                stddev = found.plan.noise_multiplier * clip
+                drawn.append(-(problem.records * problem.plain_gradient(found.coef) + strength * found.coef))
     tilt = np.concatenate(drawn)
     spread = float(np.sqrt(np.mean(tilt**2)))
     off = abs(spread / (noise * stddev) - 1) * math.sqrt(2 * tilt.size)

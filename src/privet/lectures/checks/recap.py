@@ -16,7 +16,7 @@ from privet.accounting.pairs.base import Pair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.simple import GaussianPair, LaplacePair
 from privet.clipping import Clip, record_sum
-from privet.geometry import l2_ball
+from privet.geometry import box
 from privet.lectures.claim import Finding
 from privet.lectures.grid import PAIRS, exact_ratio, false_points, first_false
 from privet.lectures.registry import check
@@ -184,8 +184,7 @@ def post_processing(peeks: float = 0.0) -> Finding:
     edges = np.linspace(-9.0, 10.0, 19_001)
     middle = (edges[:-1] + edges[1:]) / 2
     p, q = np.diff(ndtr(edges - 1.0 - peeks)), np.diff(ndtr(edges))  # the data move the outcome by 1
-    ball = l2_ball(radius=1.0)
-    projected = np.array([float(ball.project(np.array([x]))[0]) for x in middle[::10]]).repeat(10)
+    projected = box(low=-1.0, high=1.0, size=middle.size).project(middle)  # each outcome on [−1, 1]
     ways = {
         "rounded": np.rint(middle),
         "projected": projected,
