@@ -14,6 +14,8 @@ from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
 from privet.accounting.pairs.mixture import MixturePair
 from privet.clipping import Clip, Declared, record_sum
 from privet.lectures.claim import Finding
+from privet.lectures.examples import survey as worked
+from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps
 from privet.lectures.grid import DELTAS, PAIRS, exact_ratio, false_points, first_false
 from privet.lectures.problems import linear
 from privet.lectures.registry import check
@@ -188,13 +190,10 @@ def fraction_of_the_records(factor: float = math.e - 1) -> Finding:
 @check("18", mutant={"percent": 0.1})
 def survey(percent: float = 0.001) -> Finding:
     """Amplify by the library, and compare with randomised response on a survey of 0.001 %, worked out by hand."""
-    found = amplified(0.5, 0.0, percent / 100)[0]
-    keep = math.exp(0.5) / (1 + math.exp(0.5))
-    asked = 1e-5  # of all people; the report says yes truthfully with probability `keep`
-    ratio = (asked * keep + (1 - asked) * (1 - keep)) / (1 - keep)
-    known = math.log(keep / (1 - keep))
+    by_hand, claimed = worked.survey(), worked.survey(share=percent / 100)
+    found, known = claimed.by_the_lemma, claimed.known_participant
     return Finding.judged(
-        abs(found / math.log(ratio) - 1) < 1e-9 and abs(known - 0.5) < 1e-12,
+        abs(found / by_hand.by_hand - 1) < 1e-9 and abs(known - 0.5) < 1e-12,
         f"With a secret list the process is ({found:.6e}, 0)-private; for somebody known to be in it {known:.3g}, all "
         "of the survey's own epsilon.",
         epsilon=found,
@@ -267,35 +266,25 @@ def steps_of_dp_sgd(power: float = 0.5) -> Finding:
         for n in sizes
     ]
     slope = -math.log(costs[-1] / costs[0]) / math.log(sizes[-1] / sizes[0])
-    exchanged = Gaussian(noise_multiplier=2 * multiplier).without_replacement(batch=1, records=100) * T
-    replace_one = epsilon(exchanged, delta=1e-5, neighbours="replace_one")
-    step, step_delta = amplified(1.0, 1e-5, 0.01)
-    proved, total = advanced([Cost(step, step_delta, T)], slack=1e-5)
+    worked_out = n_squared_steps(n=100)
     return Finding.judged(
-        abs(slope - power) < 0.15 and costs[1] <= 1.0,
+        abs(slope - power) < 0.15 and worked_out.true <= 1.0,
         f"Epsilon falls like n to the power -{slope:.3f}, where -{power:g} is claimed; n = 100 and T = n^2 cost "
-        f"{costs[1]:.3f} ({replace_one:.3f} with one record replaced), below the 1 of one known step. Lemma 1.2 with "
-        f"strong composition proves only ({proved:.2f}, {total:.3g}).",
+        f"{worked_out.true:.3f} ({worked_out.true_replaced:.3f} with one record replaced), below the 1 of one "
+        f"known step. Lemma 1.2 with strong composition proves only ({worked_out.proved:.2f}, "
+        f"{worked_out.proved_delta:.3g}).",
         power=slope,
-        epsilon_of_n_squared_steps=costs[1],
-        epsilon_replace_one=replace_one,
-        epsilon_by_strong_composition=proved,
-        delta_by_strong_composition=total,
+        epsilon_of_n_squared_steps=worked_out.true,
+        epsilon_replace_one=worked_out.true_replaced,
+        epsilon_by_strong_composition=worked_out.proved,
+        delta_by_strong_composition=worked_out.proved_delta,
     )
 
 
 @check("22", mutant={"least_noise": 1.0})
 def dp_sgd_against_noisy_descent(least_noise: float = 4.0) -> Finding:
     """Price DP-SGD with one record of 200 a step where full batches have μ = 1, for noise of 0.5 to 8 sensitivities."""
-    n, full_batch = 200, epsilon_bounds(1.0, 1e-5)[1]
-    costs = {
-        noise: epsilon(
-            Gaussian(noise_multiplier=noise).poisson(rate=1 / n) * round((noise * n) ** 2),
-            delta=1e-5,
-            neighbours="add_remove",
-        )
-        for noise in (0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 8.0)
-    }
+    full_batch, costs = epsilon_bounds(1.0, 1e-5)[1], against_full_batches(n=200)
     far = max(cost / full_batch for noise, cost in costs.items() if noise >= least_noise)
     return Finding.judged(
         far <= 1.02,
