@@ -110,7 +110,7 @@ def test_records_of_another_kind_are_refused() -> None:
         per_record(rows, [[0.5]], [0.0], shape=1),
     ):
         with pytest.raises(InvalidParameter, match="one row, one prediction and no weight"):
-            plan.check(other)  # type: ignore[arg-type]  # that is the point
+            plan.check(other)
 
 
 @pytest.mark.parametrize("wrong", [{"clip": 0.0}, {"noise_multiplier": math.inf}, {"noise_multiplier": -1.0}])

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from privet import accounting
 from privet.accounting import Approximate, Event, calibrate
+from privet.errors import InvalidParameter
 from privet.estimators.defaults import Settings
 from privet.privacy import Budget, Neighbours
-from privet.problem import LinearProblem
+from privet.problem import GroupedProblem, LinearProblem
 from privet.randomness import Random
 from privet.sampling import Poisson
 from privet.solvers import (
@@ -24,6 +25,7 @@ from privet.solvers import (
 
 __all__ = ["Solved", "solved"]
 
+_OF_PEOPLE = ("fixed_hessian", "gradient", "sgd")
 _DELTA_SHARE = 0.9  # of delta, for a release that is no Gaussian, beside others that are
 
 
@@ -36,7 +38,7 @@ class Solved:
 
 
 def solved(
-    problem: LinearProblem,
+    problem: LinearProblem | GroupedProblem,
     settings: Settings,
     *,
     budget: Budget,
@@ -46,7 +48,12 @@ def solved(
     random: Random,
 ) -> Solved:
     """Solve with the settings' solver. Promise: `result.guarantee` meets `budget` with all of `also` in it."""
-    if settings.solver == "objective":
+    if isinstance(problem, GroupedProblem) and settings.solver not in _OF_PEOPLE:
+        raise InvalidParameter(
+            f"Expected one of the solvers {', '.join(map(repr, _OF_PEOPLE))} with groups=..., got {settings.solver!r}: "
+            "only what bounds a person's whole gradient is proven for people with many rows. Leave solver at 'auto'."
+        )
+    if settings.solver == "objective" and isinstance(problem, LinearProblem):
         return _objective(problem, settings, budget, neighbours, records, also, random)
     loss, step = problem.loss, settings.step_size
     size = step / (settings.curvature(loss) + problem.ridge.strength)
@@ -64,7 +71,7 @@ def solved(
             also=also,
             random=random,
         )
-    elif settings.solver == "newton":
+    elif settings.solver == "newton" and isinstance(problem, LinearProblem):
         result = newton_descent(
             problem,
             budget=budget,

@@ -13,7 +13,7 @@ from privet.clipping import Clip, norm_counts, sandwich_sums
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 from privet.noise import add_gaussian
-from privet.problem import LinearProblem
+from privet.problem import LinearProblem, Problem
 from privet.randomness import Random
 from privet.solvers.fixed_hessian import _smoothness, noisy_gram
 from privet.solvers.gradient import noisy_mean
@@ -69,7 +69,7 @@ Gaussian(noise_multiplier=100.0...) + Gaussian(noise_multiplier=50.0...)
             event = event + other
         return event
 
-    def check(self, problem: LinearProblem) -> None:
+    def check(self, problem: Problem) -> None:
         """Refuse, before any release, records whose shares are not bounded as above: several rows each, or weights."""
         if not isinstance(problem, LinearProblem) or len(problem.shape) > 1 or problem.labels.ndim > 1:
             raise InvalidParameter(
