@@ -87,6 +87,8 @@ def settings_for(
         settings = replace(settings, steps=_more(known.steps, columns, signal), clip=_count_clip(columns, signal))
     elif task == "quantile":  # no gradient is longer than the loss's slope: nothing is clipped
         settings = replace(settings, steps=_more(known.steps, columns, signal), clip=loss.lipschitz() or known.clip)
+        if chosen == "fixed_hessian":  # longer steps go round in circles where all residuals are within the width
+            settings = replace(settings, typical_curvature=max(5.0, 0.21 * (loss.smoothness() or 1.0)))
     if chosen == "gradient":  # full steps for rows of norm 1, which momentum carries
         settings = replace(settings, steps=100, step_size=2.0, momentum=0.9)
     elif chosen == "sgd":
