@@ -213,3 +213,18 @@ def test_weights_that_cannot_be_used_are_refused() -> None:
     for pair in ({2: 1.0}, {0: -1.0}, {0: np.nan}, {0: 0.0, 1: 0.0}, {0: "1"}):
         with pytest.raises(InvalidParameter, match="class"):
             class_factors(pair, np.array([0, 1]))
+
+
+def test_people_with_weights_are_refused_before_anything_is_learnt() -> None:
+    """Class counts are noisy enough for a row, not for a person with many: none is left behind by a fit that fails."""
+    X, y, known = data(LogisticRegression, 300)
+    groups = np.arange(300) // 10
+    model = LogisticRegression(bounds=(-1, 1), class_weight="balanced", **known)
+    with pytest.raises(InvalidParameter, match="groups or weights"):
+        model.fit(X, y, groups=groups)
+    assert not hasattr(model, "class_weight_")
+    X, y, known = data(LinearRegression, 300)
+    line = LinearRegression(bounds=(-1, 1), **known)
+    with pytest.raises(InvalidParameter, match="groups or weights"):
+        line.fit(X, y, sample_weight=np.ones(300), groups=groups)
+    assert not hasattr(line, "ranges_")

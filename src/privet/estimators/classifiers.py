@@ -57,7 +57,8 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         count = len(self.classes_)
         places = _places(labels, self.classes_)
         given = self._weights(sample_weight, table.shape[0])
-        random, people = self._random(), self._people(groups, table.shape[0])
+        weighted = given is not None or self.class_weight is not None
+        random, people = self._random(), self._people(groups, table.shape[0], weighted=weighted)
         loss = self._loss(count)
         last = self._last_step(table, lambda: loss)
         scaling, _, events = self._scaling(table, None, random, people)

@@ -167,11 +167,6 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         """
         keep = np.asarray(loss.admissible(labels), dtype=bool)
         if weights is not None:
-            if people is not None:
-                raise InvalidParameter(
-                    "Expected groups or weights, got both: a person's rows are averaged, and what a weight means there "
-                    "is not settled. Leave out sample_weight and class_weight, or groups."
-                )
             loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, weights.values])
             keep = np.asarray(loss.admissible(labels), dtype=bool)
         rows = _scaled_sparse(X, scaling) if sparse.issparse(X) else X
@@ -241,10 +236,15 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return noise
 
-    def _people(self, groups: Any, rows: int) -> People:
+    def _people(self, groups: Any, rows: int, *, weighted: bool) -> People:
         """Whose row each is; None if every row stands for itself."""
         if groups is None:
             return None
+        if weighted:  # before anything is learnt: class counts would be noisy enough for a row, not for a person
+            raise InvalidParameter(
+                "Expected groups or weights, got both: a person's rows are averaged, and what a weight means there "
+                "is not settled. Leave out sample_weight and class_weight, or groups."
+            )
         people = group_indices(groups)
         if len(people) != rows:
             raise InvalidParameter(

@@ -73,7 +73,7 @@ def solved(
         )
     elif settings.solver == "newton" and isinstance(problem, LinearProblem):
         result = newton_descent(
-            problem,
+            problem,  # type: ignore[arg-type]  # it refuses people by itself
             budget=budget,
             steps=settings.steps,
             clip=settings.clip,
@@ -126,7 +126,7 @@ def solved(
 
 
 def _objective(
-    problem: LinearProblem,
+    problem: LinearProblem | GroupedProblem,
     settings: Settings,
     budget: Budget,
     neighbours: Neighbours,
