@@ -7,6 +7,7 @@ PrivetError
 └── EventFormat        (also a ValueError)  JSON that is not an event of this version
 Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
 LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
+LittleSignal           (a UserWarning)      a model that privacy leaves little more than a constant
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ __all__ = [
     "EventFormat",
     "Interrupted",
     "InvalidParameter",
+    "LittleSignal",
     "LooseBound",
     "NoProvenBound",
     "PrivetError",
@@ -54,3 +56,7 @@ class Interrupted(KeyboardInterrupt):
 
 class LooseBound(UserWarning):
     """The bound returned is certified, but its bracket is wider than usual."""
+
+
+class LittleSignal(UserWarning):
+    """The budget is so small for so few records that the model is little more than the majority class, or the mean."""

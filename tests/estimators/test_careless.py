@@ -36,7 +36,7 @@ def test_a_table_of_the_wrong_shape_is_refused_without_its_cells(table: np.ndarr
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"epsilon": 1e-9}, "ranges can be learnt"),
+        ({"epsilon": 1e-9, "bounds": None}, "ranges can be learnt"),
         ({"max_iter": 1.5}, "whole number"),
         ({"max_iter": "many"}, "whole number"),
     ],

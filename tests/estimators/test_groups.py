@@ -110,10 +110,10 @@ def test_a_person_of_many_rows_is_bounded_in_everything_learnt(monkeypatch: pyte
         return private_ranges(table, **arguments)
 
     monkeypatch.setattr(room, "private_ranges", spied)
-    X, y, groups = crowd(people=50, rows=2)
-    X, y, groups = np.vstack([X, np.full((5000, 3), 9.0)]), np.append(y, [1] * 5000), np.append(groups, [50] * 5000)
+    X, y, groups = crowd(people=150, rows=2)
+    X, y, groups = np.vstack([X, np.full((5000, 3), 9.0)]), np.append(y, [1] * 5000), np.append(groups, [150] * 5000)
     LinearRegression(epsilon=5.0).fit(X, y, groups=groups)
-    assert seen == [{"y": 51, "x0": 51, "x1": 51, "x2": 51}, {"norm": 51}]
+    assert seen == [{"y": 151, "x0": 151, "x1": 151, "x2": 151}, {"norm": 151}]
 
 
 def test_delta_is_compared_with_the_number_of_people() -> None:

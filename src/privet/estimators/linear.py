@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet.accounting import Event, Gaussian, calibrate
 from privet.clipping import bounded_table
-from privet.errors import InvalidParameter
-from privet.estimators.defaults import Task, settings_for
+from privet.errors import InvalidParameter, LittleSignal
+from privet.estimators.defaults import LITTLE, Task, constant_weight, settings_for
 from privet.estimators.intervals import Uncertainty, altered_rows, inference_plan, uncertainty
 from privet.estimators.scaling import Scaling, scaling_by_norm, scaling_from
 from privet.estimators.solving import solved
@@ -32,7 +33,7 @@ from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.problem import GroupedProblem, LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
 from privet.solvers import OneStepPlan, Result
-from privet.solvers.planning import public_records
+from privet.solvers.planning import public_count
 
 __all__ = ["PrivateLinearModel"]
 
@@ -40,6 +41,7 @@ Vector = NDArray[np.float64]
 People = NDArray[np.int64] | None
 _RANGE_SHARE = 0.1  # of the squared signal, spent on ranges that were not given
 _NORM_SHARE = 0.03  # and on the norms of rows
+_CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
 _LEAST_NORM = 2.0**-4
 _ROOM = 1.2  # above the learnt norm, where intervals want next to no row shortened
 _MOST_NOISE = 2.0**19
@@ -180,14 +182,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         if last is not None:
             last.check(problem)
         budget = self._budget(problem.records)
-        settings = settings_for(
-            self.solver,
-            task,
-            loss=loss,
-            columns=table.shape[1],
-            signal=public_records(problem, self.neighbours, self.records) / self._whole_noise(budget),
-            max_iter=self.max_iter,
-        )
+        signal, columns = self._signal(problem.records), table.shape[1]
+        if signal < LITTLE * columns:
+            warnings.warn(_little(columns, signal), LittleSignal, stacklevel=4)
+        settings = settings_for(self.solver, task, loss=loss, columns=columns, signal=signal, max_iter=self.max_iter)
         found = solved(
             problem,
             settings if last is None else replace(settings, clip=last.clip),
@@ -225,6 +223,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             delta=budget.delta,
             neighbours=self.neighbours,
         )
+
+    def _signal(self, records: int) -> float:
+        """How many records can be told from noise, were the whole budget spent at once; public."""
+        return public_count(records, self.neighbours, self.records) / self._whole_noise(self._budget(records))
 
     def _share_noise(self, share: float, rows: int) -> float:
         """The noise multiplier of a release that spends `share` of the squared signal."""
@@ -284,11 +286,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         scaling = given
         if sparse.issparse(X):  # zeros must stay zeros
             scaling = replace(scaling, low=np.minimum(scaling.low, 0.0), high=np.maximum(scaling.high, 0.0))
-        if self.row_norm is None and columns > 1:
+        signal = self._signal(X.shape[0] if people is None else int(people.max(initial=-1)) + 1)
+        if self.row_norm is None and columns > 1 and signal * math.sqrt(_NORM_SHARE) > _CLEAR:
             learnt = self._learnt({"norm": _norms(X, scaling)}, _NORM_SHARE, X.shape[0], random)
             most = learnt.ranges["norm"][1] * (_ROOM if self.inference else 1.0)
             scaling = replace(scaling, norm=min(scaling.norm, max(most, _LEAST_NORM)))
             events = (*events, learnt.event)
+        weight = constant_weight(signal / (columns + 1))
+        scaling = replace(scaling, constant=max(scaling.constant, weight * scaling.norm))
         self._middle, self.ranges_ = scaling.middle, (scaling.low, scaling.high)
         return scaling, ranges.get("y"), events
 
@@ -345,6 +350,15 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         return replace(guarantee, assumptions=(*guarantee.assumptions, ranges, *rows, *extra))
 
 
+def _little(columns: int, signal: float) -> str:
+    """What to say when the model will be little more than a constant; of public facts."""
+    return (
+        f"Expected a signal of at least {LITTLE:g} a column, got {signal / columns:.2g}: with this budget and number "
+        "of records noise drowns the features, so the model tends to the majority class, or the mean. Use a larger "
+        "epsilon, fewer columns or more records."
+    )
+
+
 def _without_cells(message: str) -> str:
     """scikit-learn's complaint about a table, without the cells that some of its messages quote."""
     if "could not convert" in message:
@@ -395,6 +409,6 @@ def _scaled_sparse(X: Any, scaling: Scaling) -> Any:
     """As `scaling.prepare`, for ranges that hold 0."""
     rows = sparse.csr_matrix((_scaled_data(X, scaling), X.indices, X.indptr), shape=X.shape)
     if scaling.intercept:
-        rows = sparse.hstack([rows, np.ones((rows.shape[0], 1))], format="csr")
+        rows = sparse.hstack([rows, np.full((rows.shape[0], 1), scaling.constant)], format="csr")
     rows.data *= scaling.shrink
     return rows

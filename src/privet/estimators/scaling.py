@@ -23,7 +23,7 @@ class Scaling:
 
     A range that holds 0 is divided by its larger end, so that 0 stays 0; another is centred. Values outside count as
     the nearest end; a missing value, as the middle (or 0). `norm` bounds the row of features before the constant
-    joins it: √features unless something better is known; longer rows are shortened later.
+    joins it: √features unless something better is known; longer rows are shortened later. `constant` is its size.
 
     Examples
     --------
@@ -36,11 +36,12 @@ class Scaling:
     high: Vector
     intercept: bool
     norm: float
+    constant: float = 1.0
 
     @property
     def shrink(self) -> float:
         """What the scaled row and its constant are multiplied by to have norm at most 1."""
-        return 1.0 / math.hypot(self.norm, float(self.intercept))
+        return 1.0 / math.hypot(self.norm, self.constant if self.intercept else 0.0)
 
     @property
     def middle(self) -> Vector:
@@ -71,7 +72,7 @@ class Scaling:
     def prepare(self, rows: Vector) -> Vector:
         """Raw rows to rows with their constant, of norm at most 1 if `norm` holds."""
         count, columns = rows.shape
-        scaled = np.ones((count, columns + self.intercept))
+        scaled = np.full((count, columns + self.intercept), self.constant)
         self.features(rows, out=scaled[:, :columns])
         scaled *= self.shrink
         return scaled
@@ -80,7 +81,7 @@ class Scaling:
         """Coefficients and intercepts in the features' own units, from θ (columns, outputs) on prepared rows."""
         count = len(self.low)
         coef = theta[:count].T * self.shrink / self.half
-        intercept = theta[count] * self.shrink if self.intercept else np.zeros(theta.shape[1])
+        intercept = theta[count] * (self.shrink * self.constant) if self.intercept else np.zeros(theta.shape[1])
         return coef, intercept - coef @ self.middle
 
 

@@ -66,6 +66,8 @@ def solved(
             hessian_share=settings.hessian_share,
             step_size=step * (loss.smoothness() or 1.0) / settings.curvature(loss),
             momentum=settings.momentum,
+            floor=settings.floor,
+            tail=settings.tail,
             neighbours=neighbours,
             records=records,
             also=also,
@@ -73,7 +75,7 @@ def solved(
         )
     elif settings.solver == "newton" and isinstance(problem, LinearProblem):
         result = newton_descent(
-            problem,  # type: ignore[arg-type]  # it refuses people by itself
+            problem,
             budget=budget,
             steps=settings.steps,
             clip=settings.clip,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -34,7 +35,7 @@ __all__ = [
 Vector = NDArray[np.float64]
 Release = Literal["average", "last", "all", "tail_average"]
 """What is published of w_0, …, w_k after k noisy gradients: their mean, the last, all of them, or the mean of the last
-half. They cost the same: what is not shown is post-processing (lecture 13, Wu, section 1.2)."""
+half (or another `tail`). They cost the same: what is not shown is post-processing (lecture 13, Wu, section 1.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ def descend(
     domain: ConvexSet,
     release: Release,
     noise_stddev: Callable[[], float] = lambda: 0.0,
+    tail: float = 0.5,
 ) -> Path:
     """w_t = Π(update(w_{t−1}, gradient(w_{t−1}))) for t = 1..steps; lecture 13 (Wu), algorithms 1 and 2.
 
@@ -65,7 +67,7 @@ def descend(
             "Use e.g. 100."
         )
     move = update.start()
-    keep = _Keeper(release, steps, start)
+    keep = _Keeper(release, steps, start, tail)
     theta = start
     try:
         for _ in shown(steps, "privet is descending"):
@@ -122,6 +124,7 @@ def descended(
     release: Release,
     bound: float | None = None,
     noise_stddev: Callable[[], float] = lambda: 0.0,
+    tail: float = 0.5,
 ) -> Result:
     """Descend along released directions. The result, or in `Interrupted` the one so far, has the whole guarantee."""
 
@@ -137,6 +140,7 @@ def descended(
             domain=problem.domain,
             release=release,
             noise_stddev=noise_stddev,
+            tail=tail,
         )
     except Interrupted as stop:
         stop.partial = result(stop.partial)
@@ -196,9 +200,9 @@ def check_release(release: str) -> None:
 class _Keeper:
     """Remembers of the points only what will be released."""
 
-    def __init__(self, release: Release, steps: int, start: Vector) -> None:
+    def __init__(self, release: Release, steps: int, start: Vector, tail: float) -> None:
         self._release = release
-        self._first = (steps + 1) // 2 if release == "tail_average" else 0
+        self._first = steps - math.floor(steps * tail) if release == "tail_average" else 0
         self._seen, self._averaged = -1, 0
         self._mean = np.zeros_like(start)
         self._last = start

@@ -37,6 +37,7 @@ def fixed_hessian_descent(
     step_size: float = 1.0,
     momentum: float = 0.8,
     floor: float = 2.0,
+    tail: float = 0.5,
     neighbours: Neighbours = "replace_one",
     release: Release = "tail_average",
     records: int | None = None,
@@ -60,6 +61,7 @@ def fixed_hessian_descent(
     hessian_share : of the squared signal-to-noise ratio, in (0, 1)
     step_size : η, relative to the inverse curvature: 1 is a full step
     floor : least eigenvalue of the released XᵀX, in units of the noise's typical spectral norm
+    tail : which part of the path the tail average is over, in (0, 1]
     also : releases made before, e.g. of feature ranges, that the same budget has to cover
     others : as in `dp_sgd`
 
@@ -81,6 +83,10 @@ def fixed_hessian_descent(
     if not (math.isfinite(floor) and floor > 0):
         raise InvalidParameter(
             f"Expected floor to be a positive finite number, got {floor!r}: the noisy matrix must be invertible. Use 2."
+        )
+    if not 0 < tail <= 1:
+        raise InvalidParameter(
+            f"Expected tail in (0, 1], got {tail!r}: the average is over the last part of the path. Use 0.5."
         )
     smoothness = _smoothness(problem)
     random = random if random is not None else system_random()
@@ -111,6 +117,7 @@ def fixed_hessian_descent(
         steps=steps,
         update=GradientStep(step_size=step_size, momentum=momentum),
         release=release,
+        tail=tail,
     )
 
 

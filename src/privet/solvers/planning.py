@@ -15,8 +15,13 @@ __all__ = ["planned", "public_records"]
 
 def public_records(problem: Problem, neighbours: Neighbours, records: int | None) -> int:
     """The number of records that may be used in public: the true one, or under "add_remove" the caller's guess."""
+    return public_count(problem.records, neighbours, records)
+
+
+def public_count(true: int, neighbours: Neighbours, records: int | None) -> int:
+    """As `public_records`, of a number that is private under "add_remove"."""
     if neighbours != "add_remove":
-        return problem.records if records is None else records
+        return true if records is None else records
     if records is None:
         raise InvalidParameter(
             "Expected records=... under 'add_remove', got none: there the number of records is private, and rates, "
