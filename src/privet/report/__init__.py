@@ -3,6 +3,7 @@
     meaning(run, delta=..., neighbours=...)     what the best attack can gain, in words
     profile_figure, steps_figure, tradeoff_figure, comparison_figure     what a run costs; needs `privet[plot]`
     accuracy_figure                             what privacy costs a model; likewise
+    constants_figure                            the lectures' noise rules against the least noise; likewise
     save                                        any of them to a file
 
 The figures import matplotlib only when one is drawn.
@@ -11,6 +12,7 @@ The figures import matplotlib only when one is drawn.
 from __future__ import annotations
 
 from privet.report.accuracy import accuracy_figure
+from privet.report.constants import constants_figure
 from privet.report.figures import comparison_figure, profile_figure, save, steps_figure, tradeoff_figure
 from privet.report.meaning import Attack, Meaning, meaning, reach
 from privet.report.tradeoff import best_attack, best_guess, implied_profile, posterior
@@ -22,6 +24,7 @@ __all__ = [
     "best_attack",
     "best_guess",
     "comparison_figure",
+    "constants_figure",
     "implied_profile",
     "meaning",
     "posterior",

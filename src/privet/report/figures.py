@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -285,10 +286,10 @@ def canvas(title: str, subtitle: str, size: tuple[float, float] = (7.4, 4.6)) ->
 
 
 def styles() -> Iterator[dict[str, Any]]:
-    """Colours and dashes of curve after curve, over and over."""
-    while True:
-        for colour, dashes in zip(_COLOURS, _DASHES, strict=True):
-            yield {"color": colour, "linestyle": dashes}
+    """Colours and dashes of curve after curve; from the eighth on the same colours with other dashes."""
+    for turn in count():
+        for place, colour in enumerate(_COLOURS):
+            yield {"color": colour, "linestyle": _DASHES[(place + turn) % len(_DASHES)]}
 
 
 def _named(runs: Event | Mapping[str, Event]) -> Mapping[str, Event]:
