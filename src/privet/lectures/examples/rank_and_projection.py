@@ -1,0 +1,86 @@
+"""Projection destroys the rank bound: Brown, lecture 13, theorem 4.1 needs *unconstrained* descent.
+
+The same 300 records of rank 5, laid into more and more dimensions. Without projection the noise outside their span
+stays outside, and no loss sees it. With a projection on the ball of radius |θ*|, noise in all d directions fills the
+ball, and what is left for the span shrinks.
+
+>>> for d in (5, 500):
+...     print(f"{d:>3}  {excess(d, projected=False):.2f}  {excess(d, projected=True):.2f}")
+  5  0.20  0.20
+500  0.17  0.32
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.clipping import Declared
+from privet.geometry import l2_ball
+from privet.lectures.problems import average_loss, pointwise, separable
+from privet.losses import LogisticLoss
+from privet.plan import Plan
+from privet.problem import RecordProblem, glm
+from privet.randomness import fixed_seed_voids_guarantee
+from privet.solvers import GradientStep, follow, projected_gradient_descent
+from privet.theory import exact_noise, rank_bound
+
+__all__ = ["allowed", "excess"]
+
+Vector = NDArray[np.float64]
+RECORDS, STEPS, RANK = 300, 60, 5
+
+
+@cache
+def _problem() -> tuple[RecordProblem, Vector]:
+    """A logistic problem in five dimensions, and its minimiser."""
+    X, y = separable(RECORDS, RANK, seed=49)
+    problem = pointwise(LogisticLoss(), X, y, domain=l2_ball(radius=6.0))
+    return problem, projected_gradient_descent(problem, steps=400, step_size=4.0, release="last").released
+
+
+def _noise() -> float:
+    return exact_noise(epsilon=1.0, delta=1e-5, steps=STEPS - 1, sensitivity=2 / RECORDS)
+
+
+def allowed() -> float:
+    """The rank bound, the same in all dimensions.
+
+    Examples
+    --------
+    >>> f"{allowed():.3f}"
+    '0.842'
+    """
+    length = float(np.linalg.norm(_problem()[1]))
+    return rank_bound(steps=STEPS, seminorm=length, lipschitz=1.0, rank=RANK, noise_stddev=_noise()).value
+
+
+def excess(d: int, *, projected: bool, runs: int = 2) -> float:
+    """Mean excess of noisy descent, (1, 1e-5)-private by its noise, with the records laid into d dimensions.
+
+    Examples
+    --------
+    >>> excess(50, projected=False, runs=1) < allowed()
+    True
+    """
+    flat, best = _problem()
+    length, sigma = float(np.linalg.norm(best)), _noise()
+    turn = np.linalg.qr(np.random.default_rng(d).normal(size=(d, RANK)))[0]
+    domain = l2_ball(radius=length) if projected else None
+    laid = glm("logistic", flat.X @ turn.T, flat.y, row_norm=1.0, domain=domain)
+    plan = Plan(
+        bounding=Declared(lipschitz=1.0),
+        noise_multiplier=sigma * RECORDS,
+        steps=STEPS - 1,
+        records=RECORDS,
+        neighbours="replace_one",
+    )
+    update = GradientStep(step_size=length / math.sqrt(STEPS * (1 + RANK * sigma**2)))
+    found = [
+        follow(plan, laid, delta=1e-5, update=update, random=fixed_seed_voids_guarantee(seed)).coef
+        for seed in range(runs)
+    ]
+    return float(np.mean([average_loss(flat, turn.T @ coef) for coef in found])) - average_loss(flat, best)
