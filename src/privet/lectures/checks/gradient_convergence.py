@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from privet.errors import InvalidParameter
 from privet.geometry import box, l1_ball, l2_ball, simplex
 from privet.lectures.claim import Finding
+from privet.lectures.examples.distance import comes_nearer, distances, short_enough
+from privet.lectures.examples.projections import on_ball, on_cube, threshold
 from privet.lectures.problems import average_loss, largest_coordinate, linear, logistic_in_ball, pointwise
 from privet.lectures.registry import check
-from privet.losses import AbsoluteLoss, CustomLoss
+from privet.losses import CustomLoss
 from privet.privacy import Budget
 from privet.problem import RecordProblem, glm
 from privet.solvers import (
@@ -77,23 +79,19 @@ def projections_contract(factor: float = 1.0) -> Finding:
     )
 
 
-@check("25", mutant={"threshold": 0.5})
-def three_projections(threshold: float = 1.0) -> Finding:
+@check("25", mutant={"factor": 0.5})
+def three_projections(factor: float = 1.0) -> Finding:
     """Compare the library's projections with formulas worked out by bisection, and test that no vertex is nearer."""
     rng, apart, angle = np.random.default_rng(25), 0.0, -math.inf
     ball, cube, cross = l2_ball(radius=1.0), box(low=-1.0, high=1.0, size=5), l1_ball(radius=1.0)
     vertices = np.vstack([np.eye(5), -np.eye(5)])
     for _ in range(60):
         v = 2 * rng.normal(size=5)
-        low, high = 0.0, float(np.abs(v).max())
-        for _ in range(60):  # the threshold at which what is left sums to 1
-            middle = (low + high) / 2
-            low, high = (middle, high) if np.maximum(np.abs(v) - middle, 0).sum() > 1 else (low, middle)
-        soft = np.sign(v) * np.maximum(np.abs(v) - threshold * high, 0.0)
+        soft = np.sign(v) * np.maximum(np.abs(v) - factor * threshold(v, 1.0), 0.0)
         apart = max(
             apart,
-            float(np.abs(ball.project(v) - v / max(1.0, float(np.linalg.norm(v)))).max()),
-            float(np.abs(cube.project(v) - np.clip(v, -1, 1)).max()),
+            float(np.abs(ball.project(v) - on_ball(v, 1.0)).max()),
+            float(np.abs(cube.project(v) - on_cube(v, 1.0)).max()),
             float(np.abs(cross.project(v) - soft).max()),
         )
         nearest = cross.project(v)
@@ -208,20 +206,19 @@ def beyond_convex(start: float = 1.0) -> Finding:
 
 @check("30", mutant={"factor": 4.0})
 def distance_does_not_always_decrease(factor: float = 2.0) -> Finding:
-    """Step on |w| from 0.1 with step size 1, then look for a step that is short enough and yet goes farther away."""
-    problem = pointwise(AbsoluteLoss(), [[1.0]], [0.0])
-    landed = float(_visited(problem, 1, 1.0, start=np.array([0.1]))[1, 0])
+    """Step on |w| from 0.1 with step size 1, then look for a step that is short enough and yet comes no nearer."""
+    landed = float(distances(0.1, step_size=1.0, steps=1)[1])
     worse, steps = 0, 0
-    for start in np.linspace(-2.0, 2.0, 41):
-        for eta in np.linspace(0.05, 3.95, 40):
-            if eta < factor * abs(start):  # η|g|² < factor (L − L*), as |g| = 1
+    for start in np.linspace(-2.0, 2.0, 21).tolist():
+        for eta in np.linspace(0.05, 3.95, 40).tolist():
+            if short_enough(start, step_size=eta, factor=factor):
                 steps += 1
-                worse += abs(start - eta * math.copysign(1.0, start)) >= abs(start) * (1 + 1e-12)
+                worse += not comes_nearer(start, step_size=eta)
     return Finding.judged(
-        abs(landed + 0.9) < 1e-12 and worse == 0,
-        f"From 0.1 a step of 1 lands at {landed:.2f}: the distance grows from 0.1 to 0.9. Of {steps} steps with "
-        f"eta |g|^2 < {factor:g} (L - L*), {worse} go farther away.",
-        landed_at=landed,
+        abs(landed - 0.9) < 1e-12 and worse == 0,
+        f"On |w| a step of 1 from 0.1 ends {landed:.2f} from the minimum, nine times as far as before. Of {steps} "
+        f"steps with eta |g|^2 < {factor:g} (L - L*), {worse} do not come nearer.",
+        distance_after=landed,
         steps=steps,
-        steps_that_go_farther=worse,
+        steps_that_do_not_come_nearer=worse,
     )
