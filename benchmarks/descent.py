@@ -19,6 +19,7 @@ import statistics
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,16 @@ def kernel(quick: bool) -> Results:
                 "ratio_float32": ratio(one, read32),
                 "two_threads": ratio(one, two),
             }
+        z = X @ w
+        with ThreadPoolExecutor(2) as pool:
+            alone, halved = paired(
+                lambda: np.dot(X, w), lambda: list(pool.map(np.dot, (X[: n // 2], X[n // 2 :]), (w, w))), rounds=rounds
+            )
+            slope, slopes = paired(
+                lambda: derivative(z, y),
+                lambda: list(pool.map(derivative, (z[: n // 2], z[n // 2 :]), (y[: n // 2], y[n // 2 :]))),
+                rounds=rounds,
+            )
         read_again, unclipped, slow, plain = paired(
             lambda: X @ w, two_products, materialised, clipped_products, rounds=3
         )
@@ -177,6 +188,8 @@ def kernel(quick: bool) -> Results:
         "ratio_clipped_products": ratio(plain, read_again),
         "ratio_materialised": ratio(slow, read_again),
         "two_threads": found["two_threads"],
+        "two_threads_of_a_read": ratio(alone, halved),
+        "two_threads_of_the_derivative": ratio(slope, slopes),
         "extra_megabytes": peak / 1e6,
         "relative_difference": float(np.linalg.norm(exact.value - a @ X) / np.linalg.norm(a @ X)),
         "bytes_read": int(table.units.nbytes),
