@@ -60,6 +60,9 @@ _DESCENT: dict[Task, Settings] = {
 }
 
 
+_FEWER: dict[Task, float] = {"binary": 8.0, "several": 2.0, "regression": 4.0}  # signal a column below which steps are
+
+
 def settings_for(
     solver: str, task: Task, *, loss: Loss, columns: int, signal: float, max_iter: int | None = None
 ) -> Settings:
@@ -92,7 +95,7 @@ def settings_for(
         each = signal / columns
         settings = replace(
             settings,
-            steps=_more(round(known.steps * min(max(each / 4, 0.25) ** 0.3, 1.0)), columns, signal / 10),
+            steps=_more(round(known.steps * min(max(each / _FEWER[task], 0.2) ** 0.3, 1.0)), columns, signal / 10),
             clip=_clip(known.clip, each, loss.lipschitz()),
             floor=_floor(known.floor, each, grows=task == "several"),
         )
