@@ -10,14 +10,31 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression as SimpleLogisticRegression
 
-from privet.report import constants_figure
+from privet.estimators import LogisticRegression
+from privet.report import accuracy_figure, constants_figure, rehearse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
+def digits(records: int) -> Figure:
+    """Odd or even, on scikit-learn's handwritten digits as public rows."""
+    X, y = load_digits(return_X_y=True)
+    model = LogisticRegression(bounds=(0, 16), classes=[0, 1], delta=1e-6, random_state=0)
+    found = rehearse(model, X, y % 2, records=records, runs=5)
+    plain = SimpleLogisticRegression(max_iter=5_000).fit(X[450:], y[450:] % 2).score(X[:450], y[:450] % 2)
+    return accuracy_figure(
+        found.scores, plain=plain, floor=found.floor, title="Odd or even digits", subtitle=f"{records:,} private rows"
+    )
+
+
 # Where a page finds the figure, and what draws it.
 FIGURES: dict[str, Callable[[], Figure]] = {
+    "choosing-2000.svg": partial(digits, 2_000),
+    "choosing-20000.svg": partial(digits, 20_000),
     "lectures/constants-1.svg": constants_figure,
     "lectures/constants-1000.svg": partial(constants_figure, steps=1000),
 }

@@ -2,7 +2,8 @@
 
     meaning(run, delta=..., neighbours=...)     what the best attack can gain, in words
     profile_figure, steps_figure, tradeoff_figure, comparison_figure     what a run costs; needs `privet[plot]`
-    accuracy_figure                             what privacy costs a model; likewise
+    rehearse(model, X, y, records=...)          what each epsilon would score, on public rows
+    accuracy_figure                             what privacy costs a model; needs `privet[plot]`
     constants_figure                            the lectures' noise rules against the least noise; likewise
     save                                        any of them to a file
 
@@ -15,11 +16,13 @@ from privet.report.accuracy import accuracy_figure
 from privet.report.constants import constants_figure
 from privet.report.figures import comparison_figure, profile_figure, save, steps_figure, tradeoff_figure
 from privet.report.meaning import Attack, Meaning, meaning, reach
+from privet.report.rehearsal import Rehearsal, rehearse
 from privet.report.tradeoff import best_attack, best_guess, implied_profile, posterior
 
 __all__ = [
     "Attack",
     "Meaning",
+    "Rehearsal",
     "accuracy_figure",
     "best_attack",
     "best_guess",
@@ -30,6 +33,7 @@ __all__ = [
     "posterior",
     "profile_figure",
     "reach",
+    "rehearse",
     "save",
     "steps_figure",
     "tradeoff_figure",
