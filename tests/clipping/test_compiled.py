@@ -272,3 +272,17 @@ def test_a_table_in_any_memory_gives_the_same_bits(monkeypatch: pytest.MonkeyPat
         sums = in_turn(monkeypatch, lambda t=table: glm_sum(slopes, t, p.labels, np.ones(5), rule=Clip(clip=0.3)))
         found += [total.units.tolist() for total in sums]
     assert all(total == found[0] for total in found)
+
+
+def test_numbers_of_a_long_block_are_added_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of 16,384 compiled rows holds sums beyond 2^53: added in floats, one record could move them too far."""
+    rows = 2**15
+    problem = glm("logistic", np.ones((rows, 2)) / 2, np.zeros(rows), row_norm=1.0)
+    values = np.random.default_rng(0).uniform(0.9, 1.3, rows)
+
+    def action() -> int:
+        found = scalar_sum(lambda z, y: y, problem.table, values, np.zeros(2), clip=1.37, most_records=rows)
+        return int(found.units)
+
+    plain, fast = in_turn(monkeypatch, action)
+    assert plain == fast

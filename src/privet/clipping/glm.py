@@ -137,7 +137,8 @@ def scalar_sum(
                 values = np.array(scalar(z, y), dtype=np.float64)
             values[~(np.isfinite(values) & (inverse > 0))] = 0.0
             with np.errstate(over="ignore"):
-                total += int(np.rint(np.clip(values / step, -clip_units, clip_units)).sum())
+                whole = np.rint(np.clip(values / step, -clip_units, clip_units)).astype(np.int64)
+            total += int(whole.sum())  # not in floats: a long block's sum may be beyond 2^53
         return np.array(total, dtype=np.int64), 0
 
     parts = shared(share, table, labels, indices, count, threads, outputs=theta.size // len(theta))
