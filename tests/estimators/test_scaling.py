@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privet.errors import InvalidParameter
+from privet.estimators.linear import _norms
 from privet.estimators.scaling import Scaling, scaling_from
 
 
@@ -38,3 +39,12 @@ def test_ranges_that_bound_nothing_are_refused(bounds: object) -> None:
     """Two finite ends, in order, one or one a feature; else a kind error."""
     with pytest.raises(InvalidParameter, match="bounds="):
         scaling_from(bounds, 3, intercept=True)
+
+
+def test_no_norm_depends_on_how_many_rows_there_are() -> None:
+    """A row alone in its block is summed as beside others, in whatever order the table lies in memory."""
+    rows = np.asfortranarray(np.random.default_rng(0).uniform(-1, 1, size=(4096 + 64, 20)))
+    scaling = scaling_from((-1, 1), 20, intercept=True)
+    whole = _norms(rows, scaling)
+    alone = [_norms(rows[place : 4097 + place], scaling)[-1] for place in range(64)]
+    assert alone == whole[4096:].tolist()

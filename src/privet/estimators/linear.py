@@ -394,7 +394,9 @@ def _norms(X: Any, scaling: Scaling) -> Vector:
             return norms
         for first in range(0, len(norms), _ROWS):
             part = slice(first, first + _ROWS)
-            norms[part] = np.sqrt(np.square(scaling.features(np.asarray(X[part], dtype=np.float64))).sum(axis=1))
+            # in C order, where a row is summed alike whether it stands alone in its block or not
+            block = scaling.features(np.array(X[part], dtype=np.float64, order="C"))
+            norms[part] = np.sqrt(np.square(block).sum(axis=1))
     return norms
 
 
