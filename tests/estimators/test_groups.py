@@ -18,7 +18,15 @@ from sklearn.linear_model import LogisticRegression as Plain
 from privet import Budget
 from privet.cli import main
 from privet.errors import InvalidParameter
-from privet.estimators import HuberRegressor, LinearRegression, LinearSVC, LogisticRegression, fit_table, load_model
+from privet.estimators import (
+    HuberRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    fit_table,
+    load_model,
+)
 from privet.estimators import linear as room
 from privet.preprocessing import Category, Number, Schema, SchemaPlan, Target, dump_schema, learn_schema, private_ranges
 from privet.preprocessing import learning as learning_room
@@ -123,6 +131,13 @@ def test_delta_is_compared_with_the_number_of_people() -> None:
     assert model.fit(X, y, groups=groups).guarantee_.delta == 0.009
     with pytest.raises(InvalidParameter, match=r"below 1/n = 0\.01"):
         model.set_params(delta=0.02).fit(X, y, groups=groups)
+
+
+def test_delta_of_counts_is_compared_with_the_number_of_people() -> None:
+    """How many rows there are is private with groups, so no refusal of a Poisson regression may depend on it."""
+    X, _, who = crowd(people=200)
+    model = PoissonRegressor(epsilon=1, delta=2e-3, bounds=(-3, 3), target_range=(0, 9), max_iter=2)
+    assert model.fit(X, np.ones(len(X)), groups=who).guarantee_.unit == "person"
 
 
 def test_careless_groups_are_refused_in_public_terms() -> None:

@@ -106,10 +106,11 @@ class PoissonRegressor(LinearRegressor):
                 f"Expected target_range=(low, high) with low at least 0, got {self.target_range!r}: counts are not "
                 "negative. Pass e.g. target_range=(0, 100)."
             )
+        learnt_from = target if people is None else target[one_row_each(people, random)]
         size, top, event = typical_count(
-            target if people is None else target[one_row_each(people, random)],
+            learnt_from,
             most=None if ends is None else ends[1],
-            noise_multiplier=self._share_noise(_MEAN_SHARE, len(target)),
+            noise_multiplier=self._share_noise(_MEAN_SHARE, len(learnt_from)),
             neighbours=self.neighbours,
             random=random,
         )
