@@ -248,3 +248,15 @@ def test_altered_rows_are_those_that_change_noticeably(form: Any) -> None:
     X = np.array([[1.0, 2.0], [1.04, 0.0], [1.06, 0.0], [0.0, math.nan], [0.0, -2.2], [0.5, 0.5]])
     norms = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.5])
     assert altered_rows(form(X), scaling, norms).tolist() == [False, False, True, True, True, True]
+
+
+@pytest.mark.parametrize("given", ["groups", "sample_weight", "class_weight"])
+def test_groups_and_weights_are_refused_before_anything_is_looked_at(given: str) -> None:
+    """Not by the number of rows, which groups make private, and before any range is learnt."""
+    X, y = np.random.default_rng(0).uniform(size=(123, 2)), np.arange(123) % 2
+    model = LogisticRegression(epsilon=1, classes=[0, 1], inference=0.5, most_weight=1.0)
+    named = {} if given == "class_weight" else {given: np.ones(123)}
+    with pytest.raises(InvalidParameter, match="neither groups nor weights") as refused:
+        model.set_params(class_weight="balanced" if not named else None).fit(X, y, **named)
+    assert "123" not in str(refused.value)
+    assert not hasattr(model, "ranges_")

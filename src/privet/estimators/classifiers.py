@@ -60,7 +60,7 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         weighted = given is not None or self.class_weight is not None
         random, people = self._random(), self._people(groups, table.shape[0], weighted=weighted)
         loss = self._loss(count)
-        last = self._last_step(table, lambda: loss)
+        last = self._last_step(table, lambda: loss, plain=not weighted and people is None)
         scaling, _, events = self._scaling(table, None, random, people)
         weights, more = self._all_weights(given, places, random)
         result = self._fit_linear(

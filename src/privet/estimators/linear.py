@@ -128,13 +128,21 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return budget
 
-    def _last_step(self, X: Any, loss: Callable[[], Loss]) -> OneStepPlan | None:
-        """The releases that `inference` asks for, refused on public facts before any is made."""
+    def _last_step(self, X: Any, loss: Callable[[], Loss], *, plain: bool) -> OneStepPlan | None:
+        """The releases that `inference` asks for, refused on public facts before any is made.
+
+        `plain` says that a record is one row of weight 1; else not even the number of rows is looked at.
+        """
         self._uncertainty = None
         for name in ("covariance_", "standard_errors_", "refusal_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if self.inference == 0:
             return None
+        if not plain:
+            raise InvalidParameter(
+                "Expected neither groups nor weights with inference=..., got some: second moments are bounded here for "
+                "records of one row and weight 1 only. Leave out groups and weights, or use inference=0."
+            )
         return inference_plan(
             self.inference,
             loss=loss(),

@@ -63,7 +63,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         given = None if self.target_range is None else _range(self.target_range)
         weights = self._weights(sample_weight, table.shape[0])
         random, people = self._random(), self._people(groups, table.shape[0], weighted=weights is not None)
-        last = self._last_step(table, self._loss)
+        last = self._last_step(table, self._loss, plain=weights is None and people is None)
         open_range = given is None and self._learns_range
         scaling, learnt, events = self._scaling(table, target if open_range else None, random, people)
         posed = self._posed(target, given if given is not None else learnt, random, people)
