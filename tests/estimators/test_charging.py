@@ -177,3 +177,20 @@ def test_what_is_no_account_is_refused() -> None:
     for wrong in (1.0, Budget(epsilon=1, delta=1e-6)):
         with pytest.raises(InvalidParameter, match="account"):
             LogisticRegression(bounds=(-1, 1), account=wrong).fit(X, y > 0)
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
+    """What it learnt before it failed was paid by nobody: an earlier guarantee must not stand beside it."""
+    X, y = data()
+    model = LinearRegression(epsilon=1.0, alpha=0.0).fit(X, y)
+    before = dict(vars(model))
+    model.solver = "nonsense"  # refused once ranges are learnt
+    with pytest.raises(InvalidParameter, match="nonsense"):
+        model.fit(7 * X, y)
+    after = dict(vars(model))
+    assert {**after, "solver": "auto"}.keys() == before.keys()
+    assert all(after[name] is value for name, value in before.items() if name != "solver")
+    fresh = LogisticRegression(epsilon=1.0, solver="nonsense", classes=[False, True])
+    with pytest.raises(InvalidParameter, match="nonsense"):
+        fresh.fit(X, y > 0)
+    assert not [name for name in vars(fresh) if name.endswith("_")]

@@ -26,10 +26,22 @@ def charged(fit: Fit) -> Fit:
     What a fit releases is decided by public facts: parameters, shapes, the list of classes. So the fit is rehearsed on
     a table of zeros, whose model is thrown away; the event of the rehearsal is charged. Should the
     fit itself then have another event, the model is withheld: its price would have depended on the rows.
+
+    A fit that fails leaves the model as it was: no range or count that it learnt on its way stays behind, beside
+    the guarantee of an earlier fit or none.
     """
 
     @wraps(fit)
     def fit_and_charge(self: Any, X: Any, y: Any = None, *others: Any, **named: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit_once(self, X, y, *others, **named)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def fit_once(self: Any, X: Any, y: Any, *others: Any, **named: Any) -> Any:
         if check_account(self.account) is None:
             return fit(self, X, y, *others, **named)
         refuse_fixed_seed(self._random())
@@ -37,8 +49,6 @@ def charged(fit: Fit) -> Fit:
         self.account.charge(planned, neighbours=self.neighbours, label=type(self).__name__)
         fitted = fit(self, X, y, *others, **named)
         if self._event != planned:
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
             raise PrivetError(
                 "Expected a fit that releases what was charged, got another one: its price must not depend on the "
                 "rows, and the model was withheld. Please report this."
