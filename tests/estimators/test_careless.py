@@ -15,7 +15,7 @@ from privet import Budget, Plan, dp_gd, dp_sgd, glm
 from privet.cli import main
 from privet.clipping import Clip
 from privet.errors import InvalidParameter
-from privet.estimators import LinearRegression, LogisticRegression, fit_table
+from privet.estimators import LinearRegression, LogisticRegression, PrivateSearchCV, fit_table
 from privet.preprocessing import Number, Schema, Target, dump_schema
 
 X = np.random.default_rng(0).uniform(0, 10, (300, 3)) + 0.123456
@@ -31,6 +31,27 @@ def test_a_table_of_the_wrong_shape_is_refused_without_its_cells(table: np.ndarr
     with pytest.raises(InvalidParameter, match=message) as caught:
         LogisticRegression(bounds=(0, 10)).fit(table, Y)
     assert "." not in re.sub(r"\.reshape|\. |\.$", "", str(caught.value))  # no number with decimals, so no cell
+
+
+@pytest.mark.parametrize(
+    ("table", "target"),
+    [
+        (np.zeros((137, 0)), np.zeros(137)),
+        ([[1.0, 2.0]] * 136 + [[1.0]], np.zeros(137)),
+        (np.zeros((137, 2)), np.zeros((137, 2))),
+        (np.zeros((137, 2)), [[1.0, 2.0]] * 136 + [[1.0]]),
+        (np.zeros((137, 2)), np.zeros(136)),
+    ],
+)
+def test_a_wrong_shape_is_refused_without_the_number_of_rows(table: Any, target: Any) -> None:
+    """Under "add_remove" it is private, and scikit-learn's own messages would tell it."""
+    settings: dict[str, Any] = {"neighbours": "add_remove", "records": 100, "bounds": (0, 1)}
+    model = LogisticRegression(classes=[0, 1], **settings)
+    search = PrivateSearchCV(model, {"alpha": [0.0]}, neighbours="add_remove")
+    for fit in (model.fit, LinearRegression(**settings).fit, search.fit):
+        with pytest.raises(InvalidParameter) as caught:
+            fit(table, target)
+        assert not re.search("13[67]", str(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -65,3 +65,10 @@ def test_bad_numbers_of_folds_are_refused() -> None:
         with pytest.raises(InvalidParameter, match="n_splits"):
             IndependentFolds(wrong)  # type: ignore[arg-type]
     assert repr(IndependentFolds()) == "IndependentFolds(5)"
+
+
+def test_unequal_lengths_are_refused_without_their_numbers() -> None:
+    """How many rows there are may be private."""
+    with pytest.raises(InvalidParameter, match="as many targets as rows") as caught:
+        next(IndependentFolds(3).split(np.zeros((137, 2)), np.zeros(136)))
+    assert "13" not in str(caught.value)

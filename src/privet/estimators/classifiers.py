@@ -11,7 +11,6 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from privet.accounting import Event
 from privet.errors import InvalidParameter
@@ -47,7 +46,7 @@ class _LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
         """
         table = self._table(X, reset=True)
-        labels = column_or_1d(np.asarray(self._given_target(y)), warn=True)
+        labels = self._given_target(y)
         if len(labels) != table.shape[0]:
             raise InvalidParameter(
                 "Expected as many labels as rows, got another number: records and labels would be paired wrongly. "

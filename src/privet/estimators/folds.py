@@ -50,7 +50,13 @@ class IndependentFolds:
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Indices of the records to train on and to test on, for each fold."""
-        check_consistent_length(X, y)
+        try:
+            check_consistent_length(X, y)
+        except ValueError:
+            raise InvalidParameter(
+                "Expected as many targets as rows, got another number: records and targets would be paired wrongly. "
+                "Pass one target a row."  # how many is private
+            ) from None
         count = X.shape[0] if isinstance(getattr(X, "shape", None), tuple) else len(X)
         fold = _dice(system_random(), self.n_splits, count)
         for place in range(self.n_splits):

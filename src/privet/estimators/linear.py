@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.accounting import Event, Gaussian, calibrate
 from privet.clipping import bounded_table
@@ -95,13 +96,20 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         except ValueError as error:
             raise InvalidParameter(_without_cells(str(error))) from None
 
-    def _given_target(self, y: Any) -> Any:
+    def _given_target(self, y: Any) -> NDArray[Any]:
+        """`y` as one column. What is wrong with another shape is said without it: how long it is may be private."""
         if y is None:
             raise InvalidParameter(
                 f"Expected labels: {type(self).__name__} requires y to be passed, but the target y is None. "
                 "Pass one label a row."
             )
-        return y
+        try:
+            return np.asarray(column_or_1d(np.asarray(y), warn=True))
+        except ValueError:
+            raise InvalidParameter(
+                "Expected y, which should be a 1d array, to hold one value a row, got another shape: rows and targets "
+                "would be paired wrongly. Pass one column."
+            ) from None
 
     def _random(self) -> Random:
         """The system's randomness; a fixed seed's, which voids the guarantee, if a random_state was given."""
@@ -368,7 +376,7 @@ def _little(columns: int, signal: float) -> str:
 
 
 def _without_cells(message: str) -> str:
-    """scikit-learn's complaint about a table, without the cells that some of its messages quote."""
+    """scikit-learn's complaint about a table, without the cells and numbers of rows that some of its messages quote."""
     if "could not convert" in message:
         return (
             "Expected X to be numbers, got text in some column: a model needs numbers. Encode it with a TableEncoder "
@@ -381,7 +389,12 @@ def _without_cells(message: str) -> str:
         )
     if "Complex data" in message:
         return "Complex data not supported: expected real numbers. Pass real and imaginary parts as two columns."
-    return message
+    if "inhomogeneous" in message:
+        return (
+            "Expected X to be an array of numbers, got rows of unequal lengths: they are no table. Pass as many "
+            "numbers for each record."
+        )
+    return re.sub(r"\(shape=\([1-9]\d*", "(shape=(", message)
 
 
 def _columns(X: Any) -> dict[str, Vector]:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import column_or_1d
 
 from privet.accounting import Event
 from privet.clipping.table import as_vector
@@ -59,7 +58,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
         """
         table = self._table(X, reset=True)
-        target = as_vector(column_or_1d(np.asarray(self._given_target(y)), warn=True), table.shape[0])
+        target = as_vector(self._given_target(y), table.shape[0])
         given = None if self.target_range is None else _range(self.target_range)
         weights = self._weights(sample_weight, table.shape[0])
         random, people = self._random(), self._people(groups, table.shape[0], weighted=weights is not None)

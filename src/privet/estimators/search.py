@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from privet import accounting
 from privet.accounting import Event, Gaussian, NegativeBinomialTrials, PoissonTrials, calibrate, random_trials
@@ -132,7 +132,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         noise = search.event.noise_multiplier  # type: ignore[attr-defined]  # made by _event
         model = self._prepared(budget, noise)
         table = model._table(X, reset=True)
-        target = column_or_1d(np.asarray(model._given_target(y)), warn=True)
+        target = model._given_target(y)
         if len(target) != table.shape[0]:
             raise InvalidParameter(
                 "Expected as many targets as rows, got another number: records and targets would be paired wrongly. "
