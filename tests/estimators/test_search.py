@@ -281,3 +281,15 @@ def test_the_price_of_a_search_is_between_one_trial_and_all() -> None:
     assert 0.6 < epsilon(event.event, **asked) < 0.75
     assert epsilon(event.event * 10, **asked) > 2
     assert fixed_seed_voids_guarantee(1).void
+
+
+def test_no_score_depends_on_how_many_rows_are_held_out() -> None:
+    """A matrix product may round a row differently beside others; then a record would move more than its score."""
+    rng = np.random.default_rng(0)
+    fitted = LinearRegression(bounds=(-1, 1), target_range=(-9, 9))
+    fitted.coef_, fitted.intercept_, fitted.n_features_in_ = rng.normal(size=30), 0.1, 30
+    fitted.ranges_, fitted._middle, fitted.target_range_ = (-np.ones(30), np.ones(30)), np.zeros(30), (-9.0, 9.0)
+    for count in (5, 9, 17, 33, 65, 1025):
+        X, y = rng.uniform(-1, 1, size=(count, 30)), rng.uniform(-9, 9, size=count)
+        assert np.array_equal(search._scores(fitted, X, y)[1:], search._scores(fitted, X[1:], y[1:]))
+        assert np.array_equal(search._scores(fitted, X, y)[:-1], search._scores(fitted, X[:-1], y[:-1]))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags
@@ -35,6 +36,7 @@ __all__ = ["PrivateSearchCV"]
 Vector = NDArray[np.float64]
 _OURS = ("account", "classes", "delta", "epsilon", "neighbours", "random_state", "records", "target_range")
 _CLIP = 0.5  # a record's score is between -1/2 and 1/2
+_ROWS = 1 << 10  # held-out rows that are predicted at a time
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -331,9 +333,22 @@ def _scores(model: Any, X: Any, y: NDArray[Any]) -> Vector:
         return np.zeros(0)
     if is_classifier(model):
         place = _places(y, model.classes_)
-        right = _places(model.predict(X), model.classes_) == place
+        right = _places(_predicted(model, X), model.classes_) == place
         return np.where(np.isnan(place), 0.0, np.where(right, _CLIP, -_CLIP))
     low, high = model.target_range_
     with np.errstate(all="ignore"):
-        error = np.abs(np.clip(as_vector(y, len(y)), low, high) - model.predict(X)) / ((high - low) / 2)
+        error = np.abs(np.clip(as_vector(y, len(y)), low, high) - _predicted(model, X)) / ((high - low) / 2)
     return np.where(np.isnan(error), 0.0, _CLIP - np.minimum(error, 1.0))
+
+
+def _predicted(model: Any, X: Any) -> NDArray[Any]:
+    """What the model predicts, in blocks of one size: no last bit depends on how many rows are held out beside it."""
+    if sparse.issparse(X):  # whose products are a row at a time
+        return np.asarray(model.predict(X))
+    found = []
+    for first in range(0, len(X), _ROWS):
+        block = np.zeros((_ROWS, X.shape[1]), dtype=X.dtype)
+        here = X[first : first + _ROWS]
+        block[: len(here)] = here
+        found.append(model.predict(block)[: len(here)])
+    return np.concatenate(found)
