@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression as Plain
 from privet import Budget
 from privet.accounting import Gaussian, NegativeBinomialTrials, PoissonTrials, epsilon
 from privet.accounting.pairs.dominating import leaves
-from privet.errors import Interrupted, InvalidParameter, PrivetError
+from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
 from privet.estimators import HuberRegressor, LinearRegression, LinearSVC, LogisticRegression, PrivateSearchCV, search
 from privet.ledger import Account
 from privet.noise import add_gaussian
@@ -293,3 +293,12 @@ def test_no_score_depends_on_how_many_rows_are_held_out() -> None:
         X, y = rng.uniform(-1, 1, size=(count, 30)), rng.uniform(-9, 9, size=count)
         assert np.array_equal(search._scores(fitted, X, y)[1:], search._scores(fitted, X[1:], y[1:]))
         assert np.array_equal(search._scores(fitted, X, y)[:-1], search._scores(fitted, X[:-1], y[:-1]))
+
+
+def test_warnings_do_not_tell_how_many_trials_there_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of little signal a search warns once, whatever the number of trials."""
+    X, y = data(300)
+    monkeypatch.setattr(search, "_number_of_trials", lambda random, event: 4)
+    with pytest.warns(LittleSignal) as told:
+        PrivateSearchCV(model(), GRID, epsilon=0.02).fit(X, labels(y))
+    assert len(told) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -22,10 +23,11 @@ from privet.accounting.pairs.dominating import leaves
 from privet.clipping import Clip, record_sum
 from privet.clipping.lattice import MOST_RECORDS
 from privet.clipping.table import as_vector
-from privet.errors import Interrupted, InvalidParameter, PrivetError
+from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
 from privet.estimators.charging import check_account, refuse_fixed_seed
 from privet.estimators.classifiers import _places
-from privet.estimators.linear import PrivateLinearModel
+from privet.estimators.defaults import LITTLE
+from privet.estimators.linear import PrivateLinearModel, _little
 from privet.noise import add_gaussian
 from privet.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
@@ -141,6 +143,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
                 "Pass one target a row."
             )
         extra = self._take_classes(model, target)
+        self._warn_once(model, table)
         random = model._random()
         if account is not None:
             refuse_fixed_seed(random)
@@ -208,6 +211,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             model.set_params(records=trained if self.neighbours == "add_remove" else None)
         return model
 
+    def _warn_once(self, model: Any, table: Any) -> None:
+        """Of little signal, on public facts; trials keep silent, as one warning each would tell their number."""
+        columns = table.shape[1] + bool(model.fit_intercept)
+        signal = model._signal(max(1, round(table.shape[0] * (1 - self.holdout))))
+        if signal < LITTLE * columns:
+            warnings.warn(_little(columns, signal), LittleSignal, stacklevel=3)
+
     def _take_classes(self, model: Any, target: NDArray[Any]) -> tuple[str, ...]:
         """Fix what scores are measured by, the same in all trials."""
         if is_classifier(model):
@@ -228,7 +238,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         trial = clone(model).set_params(**params)
         trial._source = random
         try:
-            trial.fit(*parts[0])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LittleSignal)
+                trial.fit(*parts[0])
         except Interrupted:
             raise KeyboardInterrupt("the search was stopped; its budget is spent, and nothing is released") from None
         self._check_price(trial, noise)
