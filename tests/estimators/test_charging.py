@@ -194,3 +194,24 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
     with pytest.raises(InvalidParameter, match="nonsense"):
         fresh.fit(X, y > 0)
     assert not [name for name in vars(fresh) if name.endswith("_")]
+
+
+def test_fits_for_people_and_for_records_have_accounts_of_their_own(tmp_path: Path) -> None:
+    """A sum of both would promise neither: a record that is exchanged may change two people."""
+    X, y = data()
+    who = np.arange(len(X)) // 3
+    people = account(path=tmp_path / "account.db", unit="person")
+    model = LinearRegression(epsilon=1.0, bounds=(-1, 1), target_range=(-5, 5), account=people)
+    for given in ({"groups": who}, {"sample_weight": None, "groups": who}):
+        model.fit(X, y, **given)
+    model.fit(X, y, None, who)
+    assert len(people.charges) == 3
+    assert people.guarantee().unit == pickle.loads(pickle.dumps(people)).unit == "person"
+    assert "under one label" in str(people.guarantee())
+    with pytest.raises(InvalidParameter, match="protects a person"):
+        model.fit(X, y)
+    with pytest.raises(InvalidParameter, match="protects a record"):
+        clone(model).set_params(account=account()).fit(X, y, groups=who)
+    with pytest.raises(InvalidParameter, match="terms with which"):
+        account(path=tmp_path / "account.db")
+    assert len(people.charges) == 3

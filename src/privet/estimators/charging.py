@@ -46,7 +46,13 @@ def charged(fit: Fit) -> Fit:
             return fit(self, X, y, *others, **named)
         refuse_fixed_seed(self._random())
         planned = _rehearsed(self, fit, X, y, *others, **named)
-        self.account.charge(planned, neighbours=self.neighbours, label=type(self).__name__)
+        groups = named.get("groups", others[1] if len(others) > 1 else None)  # as in fit(X, y, sample_weight, groups)
+        self.account.charge(
+            planned,
+            neighbours=self.neighbours,
+            label=type(self).__name__,
+            unit="record" if groups is None else "person",
+        )
         fitted = fit(self, X, y, *others, **named)
         if self._event != planned:
             raise PrivetError(

@@ -13,7 +13,8 @@ from privet.accounting.query import ask
 from privet.errors import InvalidParameter
 from privet.ledger.filtering import FILTERS, price
 from privet.ledger.storage import InFile, InMemory, Terms
-from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours, up
+from privet.plan import PERSON
+from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit, up
 
 __all__ = ["Account", "Charge"]
 
@@ -62,6 +63,8 @@ class Account:
         network file systems may not lock
     neighbours : the relation of every charge
     filter : "gaussian" or "renyi"
+    unit : whom every charge protects: "record", or "person" for fits with `groups`. One does not follow from the other:
+        a record that is exchanged may go from one person to another, and so change two
 
     Examples
     --------
@@ -87,6 +90,7 @@ class Account:
         *,
         neighbours: Neighbours = "replace_one",
         filter: str = "gaussian",
+        unit: Unit = "record",
     ) -> None:
         if not isinstance(budget, Budget):
             raise InvalidParameter(
@@ -98,7 +102,9 @@ class Account:
                 f"Expected filter to be 'gaussian' or 'renyi', got {filter!r}: no other rule of adding up is known "
                 "here. Use 'gaussian' for Gaussian noise on all records, 'renyi' for searches and sampled runs."
             )
-        self._terms = Terms(budget=budget, neighbours=check_neighbours(neighbours), filter=filter)
+        self._terms = Terms(
+            budget=budget, neighbours=check_neighbours(neighbours), filter=filter, unit=check_unit(unit)
+        )
         self._store = InMemory() if path is None else InFile(Path(path).absolute(), self._terms)
 
     @property
@@ -110,6 +116,11 @@ class Account:
     def neighbours(self) -> Neighbours:
         """The relation of every charge."""
         return self._terms.neighbours
+
+    @property
+    def unit(self) -> Unit:
+        """Whom every charge protects."""
+        return self._terms.unit
 
     @property
     def epsilon(self) -> float:
@@ -130,7 +141,7 @@ class Account:
         """Whether `charge` would accept the event now."""
         return self._fits([*(event for _, event in self._store.read()), event])
 
-    def charge(self, event: Event, *, neighbours: Neighbours, label: str = "") -> None:
+    def charge(self, event: Event, *, neighbours: Neighbours, label: str = "", unit: Unit = "record") -> None:
         """Charge a release before it is made; refuse what does not fit.
 
         Parameters
@@ -138,6 +149,7 @@ class Account:
         event : all of the release
         neighbours : the relation it will be made under; must be the account's
         label : a public name, for the table
+        unit : whom the release protects; must be the account's
 
         Examples
         --------
@@ -155,6 +167,12 @@ class Account:
             raise InvalidParameter(
                 f"Expected a release under {self.neighbours!r}, the relation of the account, got one under "
                 f"{neighbours!r}: prices under different relations do not add up. Keep an account for each."
+            )
+        if check_unit(unit) != self.unit:
+            raise InvalidParameter(
+                f"Expected a release that protects a {self.unit}, as the account does, got one that protects a {unit}: "
+                "their prices do not add up to a promise about either. Keep an account for each: "
+                f"Account(..., unit={unit!r}), and groups=... in every fit of one for people."
             )
         self._price([event])  # refuses here what has no bound under this filter
         if not self._store.append(label, event, admits=self._fits):
@@ -185,7 +203,9 @@ class Account:
             assumptions=(
                 "everything released about these records was charged here",
                 "what chose the next release was public, or charged",
+                *((PERSON,) if self.unit == "person" else ()),
             ),
+            unit=self.unit,
         )
 
     def _price(self, events: list[Event]) -> float:
@@ -245,16 +265,17 @@ class Account:
             str(self._store.path),
             terms.neighbours,
             terms.filter,
+            terms.unit,
         )
 
 
-def _reopened(epsilon: float, delta: float, path: str, neighbours: Neighbours, filter: str) -> Account:
+def _reopened(epsilon: float, delta: float, path: str, neighbours: Neighbours, filter: str, unit: Unit) -> Account:
     if not Path(path).exists():  # to make it anew would forget what was spent
         raise InvalidParameter(
             "Expected the file of the account where it was, got none: without it nobody knows what was spent. "
             "Bring the file back."
         )
-    return Account(Budget(epsilon=epsilon, delta=delta), path, neighbours=neighbours, filter=filter)
+    return Account(Budget(epsilon=epsilon, delta=delta), path, neighbours=neighbours, filter=filter, unit=unit)
 
 
 def _counted(charges: int) -> str:

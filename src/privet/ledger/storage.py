@@ -12,17 +12,17 @@ from pathlib import Path
 
 from privet.accounting import Event, from_json, to_json
 from privet.errors import InvalidParameter
-from privet.privacy import Budget, Neighbours
+from privet.privacy import Budget, Neighbours, Unit
 
 __all__ = ["InFile", "InMemory", "Line", "Terms"]
 
 Line = tuple[str, Event]
 Admits = Callable[[list[Event]], bool]
 
-_VERSION = 1
+_VERSION = 2
 _PATIENCE = 600.0  # seconds to wait for another process's charge
 _TABLES = """
-CREATE TABLE terms (epsilon TEXT NOT NULL, delta TEXT NOT NULL, neighbours TEXT NOT NULL, filter TEXT NOT NULL);
+CREATE TABLE terms (epsilon TEXT NOT NULL, delta TEXT NOT NULL, neighbours TEXT NOT NULL, filter TEXT, unit TEXT);
 CREATE TABLE charges (place INTEGER PRIMARY KEY AUTOINCREMENT, label TEXT NOT NULL, event TEXT NOT NULL);
 CREATE TRIGGER no_refund BEFORE DELETE ON charges BEGIN SELECT RAISE(ABORT, 'a charge is final'); END;
 CREATE TRIGGER no_change BEFORE UPDATE ON charges BEGIN SELECT RAISE(ABORT, 'a charge is final'); END;
@@ -37,6 +37,7 @@ class Terms:
     budget: Budget
     neighbours: Neighbours
     filter: str
+    unit: Unit = "record"
 
 
 class InMemory:
@@ -70,14 +71,15 @@ class InFile:
 
     def __init__(self, path: Path, terms: Terms) -> None:
         self.path = path
-        known = (repr(float(terms.budget.epsilon)), repr(float(terms.budget.delta)), terms.neighbours, terms.filter)
+        numbers = (repr(float(terms.budget.epsilon)), repr(float(terms.budget.delta)))
+        known = (*numbers, terms.neighbours, terms.filter, terms.unit)
         with self._writing(make=True) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
             if version == 0 and empty:
                 for statement in _statements(_TABLES):
                     connection.execute(statement)
-                connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?)", known)
+                connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?)", known)
                 connection.execute(f"PRAGMA user_version = {_VERSION}")
                 return
             if version != _VERSION:
@@ -85,11 +87,11 @@ class InFile:
                     f"Expected an account of version {_VERSION}, got another file or version: its charges could be "
                     "misread. Use another path, or the version of privet that made it."
                 )
-            found = connection.execute("SELECT epsilon, delta, neighbours, filter FROM terms").fetchall()
+            found = connection.execute("SELECT epsilon, delta, neighbours, filter, unit FROM terms").fetchall()
         if found != [known]:
             raise InvalidParameter(
                 f"Expected the terms with which the account was opened, {found[0] if found else 'none'}, got {known} "
-                "(epsilon, delta, neighbours, filter): a budget does not grow by opening it again. Use those terms."
+                "(epsilon, delta, neighbours, filter, unit): a budget does not grow by opening it again. Use those."
             )
 
     def read(self) -> list[Line]:
