@@ -131,3 +131,11 @@ def test_a_schema_that_cannot_be_learnt_says_so() -> None:
     schema = Schema(columns={"age": Number()}, target=Target(column="ill", kind="label", values=("a", "b")))
     with pytest.raises(InvalidParameter, match="write ranges and values"):
         fit_table({"age": [1, 2], "ill": ["a", "b"]}, schema, budget=Budget(epsilon=1e-9, delta=1e-6))
+
+
+def test_a_label_that_is_none_raises_nothing() -> None:
+    """One record with a list for a label is emptied, as any other whose label is not in the public list."""
+    labels = np.array(["no", "yes"] * 150, dtype=object)
+    labels[7] = ["yes"]
+    model = LogisticRegression(epsilon=9, bounds=(0, 11), classes=["no", "yes"]).fit(X, labels)
+    assert np.isfinite(model.coef_).all()

@@ -330,4 +330,11 @@ def _places(labels: NDArray[Any], classes: NDArray[Any]) -> Vector:
         near = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
         return np.where(classes[near] == labels, near, np.nan)
     known = {label: float(place) for place, label in enumerate(classes.tolist())}
-    return np.array([known.get(label, np.nan) for label in labels.tolist()])
+    return np.array([_place(known, label) for label in labels.tolist()], dtype=np.float64)
+
+
+def _place(known: dict[Any, float], label: Any) -> float:
+    try:
+        return known.get(label, math.nan)
+    except TypeError:  # a list, say: no label either, and an error would tell that there is one
+        return math.nan
