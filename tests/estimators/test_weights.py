@@ -228,3 +228,11 @@ def test_people_with_weights_are_refused_before_anything_is_learnt() -> None:
     with pytest.raises(InvalidParameter, match="groups or weights"):
         line.fit(X, y, sample_weight=np.ones(300), groups=groups)
     assert not hasattr(line, "ranges_")
+
+
+def test_weights_of_an_earlier_fit_do_not_stay() -> None:
+    """They were paid by the earlier guarantee, which is gone."""
+    X, y = np.random.default_rng(0).uniform(size=(300, 2)), np.arange(300) % 2
+    model = LogisticRegression(epsilon=9, bounds=(0, 1), classes=[0, 1], class_weight="balanced").fit(X, y)
+    assert set(model.class_weight_) == {0, 1}
+    assert not hasattr(model.set_params(class_weight=None).fit(X, y), "class_weight_")

@@ -142,7 +142,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         `plain` says that a record is one row of weight 1; else not even the number of rows is looked at.
         """
         self._uncertainty = None
-        for name in ("covariance_", "standard_errors_", "refusal_"):  # of an earlier fit
+        for name in ("class_weight_", "covariance_", "standard_errors_", "refusal_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if self.inference == 0:
             return None
