@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
+from privet import Budget
 from privet.errors import InvalidParameter
-from privet.estimators import IndependentFolds, folds
+from privet.estimators import IndependentFolds, LogisticRegression, folds
+from privet.ledger import Account
 
 
 def test_folds_part_the_records() -> None:
@@ -72,3 +74,29 @@ def test_unequal_lengths_are_refused_without_their_numbers() -> None:
     with pytest.raises(InvalidParameter, match="as many targets as rows") as caught:
         next(IndependentFolds(3).split(np.zeros((137, 2)), np.zeros(136)))
     assert "13" not in str(caught.value)
+
+
+def test_a_person_is_in_one_fold_with_all_rows() -> None:
+    """How many people are in a fold, which a fit with groups takes as public, depends on nobody's number of rows."""
+    who = np.array([*np.repeat(np.arange(300), 5), *[-1] * 300])
+    inside = []
+    for train, test in IndependentFolds(3).split(np.zeros((1800, 1)), groups=who):
+        assert not set(who[train]) & set(who[test]) - {-1}
+        inside.append(len(set(who[test]) - {-1}))
+    assert sum(inside) == 300
+    assert min(inside) > 50  # each is 100 ± 8: below 51 with a chance under 1e-8
+    with pytest.raises(InvalidParameter, match="as many group labels"):
+        next(IndependentFolds(3).split(np.zeros((9, 1)), groups=who))
+    scores = cross_val_score(
+        LogisticRegression(epsilon=9, bounds=(0, 1), classes=[0, 1], max_iter=2, account=people_account()),
+        np.zeros((1800, 1)),
+        np.arange(1800) % 2,
+        groups=who,
+        params={"groups": who},
+        cv=IndependentFolds(3),
+    )
+    assert len(scores) == 3
+
+
+def people_account() -> Account:
+    return Account(Budget(epsilon=99, delta=1e-6), unit="person")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from privet.errors import InvalidParameter
+from privet.grouped import numbered
 from privet.randomness import Random, integers_below, system_random
 
 __all__ = ["IndependentFolds"]
@@ -21,6 +22,10 @@ class IndependentFolds:
     A price is for training sets that differ in one record. With `StratifiedKFold`, which scikit-learn takes for
     classifiers when `cv` is a number, one changed label moves *other* records between folds; with `KFold` under
     "add_remove", a record that leaves does. Dice that look at nothing move nobody.
+
+    With `groups` there is one die a person, for all rows: else the number of people in a fold, which a fit with groups
+    takes as public, would depend on how many rows somebody has. So pass groups to both,
+    `cross_val_score(model, X, y, groups=who, params={"groups": who}, cv=IndependentFolds(5))`.
 
     Theorem: for each outcome of the dice, neighbouring tables give neighbouring folds; a mixture over outcomes costs no
     more than the dearest (docs/proofs/selection.md, section 4).
@@ -49,7 +54,7 @@ class IndependentFolds:
         self.n_splits = n_splits
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Indices of the records to train on and to test on, for each fold."""
+        """Indices of the rows to train on and to test on, for each fold; by `groups`, a person's rows stay together."""
         try:
             check_consistent_length(X, y)
         except ValueError:
@@ -59,6 +64,10 @@ class IndependentFolds:
             ) from None
         count = X.shape[0] if isinstance(getattr(X, "shape", None), tuple) else len(X)
         fold = _dice(system_random(), self.n_splits, count)
+        if groups is not None:
+            people = numbered(groups, count)
+            each = _dice(system_random(), self.n_splits, int(people.max(initial=-1)) + 1)
+            fold = np.where(people < 0, fold, np.append(each, 0)[people])  # nobody's rows have a die each
         for place in range(self.n_splits):
             yield np.flatnonzero(fold != place), np.flatnonzero(fold == place)
 
