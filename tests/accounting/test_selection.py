@@ -32,6 +32,7 @@ from privet.accounting import (
     random_trials,
     to_json,
 )
+from privet.accounting.pairs.dominating import directions
 from privet.accounting.selection import selection, selection_shift
 from privet.errors import InvalidParameter, NoProvenBound
 
@@ -307,3 +308,29 @@ def test_what_has_no_theorem_is_refused() -> None:
     with pytest.raises(NoProvenBound, match="no moments"):
         epsilon(failing + trial, delta=1e-6, neighbours="zero_out")
     assert epsilon(failing, delta=1e-6, neighbours="zero_out") <= 0.2 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("mean", [1e-3, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("neighbours", ["replace_one", "add_remove"])
+def test_a_search_that_may_make_no_trial_has_the_moments_of_that_outcome_too(mean: float, neighbours: Any) -> None:
+    """The exact moment of a Poisson search, no trial included, is at most the one it composes with."""
+    pair, trial = (
+        cells(1.0, np.linspace(-4, 5, 40)),
+        Gaussian(noise_multiplier=2.0 if neighbours == "replace_one" else 1.0),
+    )
+    search = PoissonTrials(event=trial, mean=mean)
+    orders = np.array([0.05, 0.5, 2.0, 6.0])
+    value, error = directions(search, neighbours)[0].steps[0][0].log_moment(orders.astype(complex))
+    for order in (list(range(41)), list(range(41))[::-1]):
+        p, q = (np.append(released(one[order], search), math.exp(-mean)) for one in pair)
+        exact = [math.log(float(np.sum(p * np.exp(t * np.log(p / q))))) for t in orders]
+        assert np.all(exact <= value.real + error + 1e-12)
+
+
+def test_searches_that_seldom_try_anything_never_make_a_run_cheaper() -> None:
+    """A hundred searches of 0.001 trials each cost at least as much as one, and more than nothing beside others."""
+    search, other = PoissonTrials(event=Gaussian(noise_multiplier=0.5), mean=1e-3), Gaussian(noise_multiplier=1.0)
+    # with chance 1 − e^-0.1 a record is released with noise 0.5: no epsilon below 2 holds at 1e-6
+    assert epsilon(search * 100, delta=1e-6, neighbours="add_remove") > 2
+    alone = epsilon(other, delta=1e-6, neighbours="add_remove")
+    assert epsilon(search * 100 + other, delta=1e-6, neighbours="add_remove") >= alone

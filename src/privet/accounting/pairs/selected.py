@@ -53,6 +53,8 @@ class SelectedBound:
         else:
             penalty = (1 + self.shape) * ((other - math.log(self.stop)) / (1 + _ORDERS)).min()
         value = _log_moments(self.steps, orders) + orders * penalty + self.log_mean
+        if math.isnan(self.stop):  # no trial at all, of chance e^-mean under both tables, is an outcome too
+            value = np.logaddexp(value, -math.exp(self.log_mean - 1e-13))
         return value.astype(complex), 1e-13 * (1 + np.abs(value) + orders)
 
     def decay(self, tilt: float, frequency: Reals) -> Reals:
