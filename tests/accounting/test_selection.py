@@ -18,6 +18,7 @@ from privet.accounting import (
     Gaussian,
     Laplace,
     NegativeBinomialTrials,
+    PoissonSampled,
     PoissonTrials,
     Pure,
     RandomizedResponse,
@@ -334,3 +335,20 @@ def test_searches_that_seldom_try_anything_never_make_a_run_cheaper() -> None:
     assert epsilon(search * 100, delta=1e-6, neighbours="add_remove") > 2
     alone = epsilon(other, delta=1e-6, neighbours="add_remove")
     assert epsilon(search * 100 + other, delta=1e-6, neighbours="add_remove") >= alone
+
+
+def test_a_delta_below_what_is_certified_is_not_priced_at_a_larger_one() -> None:
+    """The price goes on growing as delta falls, down to where floats end and there is no price."""
+    search = NegativeBinomialTrials(event=Gaussian(noise_multiplier=1.0), shape=1.0, stop=1e-6)
+    found = [epsilon(search, delta=delta, neighbours="add_remove") for delta in (1e-294, 1e-297, 1e-300, 1e-305)]
+    assert found == sorted(set(found))
+    assert math.isinf(found[-1])
+
+
+def test_poisson_searches_of_sampled_trials_have_a_price() -> None:
+    """Orders that are too large to compute are left out, not an error."""
+    trial = PoissonSampled(rate=0.01, event=Gaussian(noise_multiplier=0.5))
+    search = PoissonTrials(event=trial, mean=5.0)
+    one, found = (epsilon(event, delta=1e-6, neighbours="add_remove") for event in (trial, search))
+    assert one < found < 3 * one
+    assert delta(search, epsilon=found, neighbours="add_remove") <= 1e-6 * (1 + 1e-6)

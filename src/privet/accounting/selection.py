@@ -15,6 +15,8 @@ Proof: docs/proofs/selection.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from privet.accounting.engines import contour, fourier
 from privet.accounting.moments import renyi
 from privet.accounting.numerics import SLACK, bracketed_root, downward, upward
 from privet.accounting.orders import chernoff_epsilon, chernoff_log_delta
+from privet.accounting.pairs.base import Reals
 from privet.accounting.pairs.dominating import directions, leaves
 from privet.accounting.pairs.selected import MomentsOnly, log_mean_trials
 from privet.accounting.pricing import Bounds, Uncertified
@@ -179,19 +182,33 @@ def _poisson_by_moments(
     bounds = []
     for way in ways:
         if delta is not None:
-            bounds.append(chernoff_epsilon(way.steps, math.log(delta), _ORDERS) + log_mean / _ORDERS + penalty)
+            found = _each(partial(chernoff_epsilon, way.steps, math.log(delta)))
+            bounds.append(found + log_mean / _ORDERS + penalty)
         else:
-            bounds.append(chernoff_log_delta(way.steps, epsilon or 0.0, _ORDERS) + log_mean + penalty * _ORDERS)
+            found = _each(partial(chernoff_log_delta, way.steps, epsilon or 0.0))
+            bounds.append(found + log_mean + penalty * _ORDERS)
     best = float(np.min(np.max(bounds, axis=0)))
     if delta is not None:
         return upward(max(best, 0.0) + 1e-12)
     return 1.0 if best >= 0 else upward(math.exp(max(best + 1e-11, -690.0)))
 
 
+def _each(bound: Callable[[Reals], Reals]) -> Reals:
+    """A bound at each of the orders; infinite at one that is too large to compute."""
+
+    def at(order: Reals) -> Reals:
+        try:
+            return bound(order)
+        except OverflowError:
+            return np.array([math.inf])
+
+    return np.concatenate([at(order) for order in np.split(_ORDERS, len(_ORDERS))])
+
+
 def _priced(inner: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
     """One trial, by the first accountant that certifies it; a search inside a search by its moments."""
-    if delta is not None and delta < 1e-300:
-        delta = 1e-300
+    if delta is not None and delta < 1e-300:  # beyond what the engines certify
+        return renyi(inner, neighbours, delta, None) if delta > 1e-307 else Bounds(0.0, math.inf)
     ways = directions(inner, neighbours)
     if not any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps):
         for price in (closed, contour, fourier):
