@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import multiprocessing
 import os
 import pickle
@@ -53,7 +54,7 @@ def test_gaussian_charges_add_up_exactly_to_the_budget(stored: bool, tmp_path: P
     assert not account.admits(STEP)
     assert account.epsilon == pytest.approx(epsilon(STEP * most, delta=1e-6, neighbours="replace_one"), rel=1e-9)
     assert account.epsilon <= 2
-    assert account.guarantee().epsilon == account.epsilon
+    assert account.guarantee().epsilon == 2
     assert account.charges[-1].together == account.epsilon
     assert account.charges[0].alone == pytest.approx(account.charges[0].together, rel=1e-9)
 
@@ -235,3 +236,34 @@ def test_the_table_shows_every_charge(tmp_path: Path) -> None:
     assert "not in this table" in text
     assert repr(account) == "Account(epsilon <= 2, delta = 1e-06, replace_one, in a.db, 2 charges)"
     assert np.all(np.diff([charge.together for charge in account.charges]) > 0)
+
+
+def test_the_promise_is_the_budget_whenever_one_stops() -> None:
+    """Who may stop when the loss is large finds more delta than stated at the epsilon spent; at the budget, never."""
+    given = Budget(epsilon=2, delta=1e-3)
+    nodes, chances = np.polynomial.hermite_e.hermegauss(41)
+    chances = chances / chances.sum()
+    squares = np.geomspace(1e-6, 0.46, 60)  # Σμ² after each release; the loss is normal with half of it as mean
+    spent = np.array(
+        [epsilon(Gaussian(noise_multiplier=2 / math.sqrt(v)), delta=1e-3, neighbours="replace_one") for v in squares]
+    )
+    assert spent[-1] <= 2
+    place = np.linspace(-8, 8, 1601)
+
+    def best_stop(stated: np.ndarray) -> float:
+        losses = squares[:, None] / 2 + place * np.sqrt(squares)[:, None]
+        gains = np.maximum(0.0, -np.expm1(stated[:, None] - losses))
+        value = gains[-1]
+        for i in range(len(squares) - 2, -1, -1):
+            jump = math.sqrt(squares[i + 1] - squares[i])
+            ends = (place[:, None] * math.sqrt(squares[i]) + nodes * jump) / math.sqrt(squares[i + 1])
+            value = np.maximum(gains[i], np.interp(ends, place, value) @ chances)
+        weight = np.exp(-(place**2) / 2)
+        return float(value @ weight / weight.sum())
+
+    assert best_stop(spent) > 3e-3
+    assert best_stop(np.full(len(squares), 2.0)) <= 1.01e-3
+    account = Account(given)
+    assert account.guarantee().epsilon == 0
+    account.charge(STEP, neighbours="replace_one")
+    assert account.epsilon < account.guarantee().epsilon == 2
