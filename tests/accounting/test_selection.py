@@ -352,3 +352,11 @@ def test_poisson_searches_of_sampled_trials_have_a_price() -> None:
     one, found = (epsilon(event, delta=1e-6, neighbours="add_remove") for event in (trial, search))
     assert one < found < 3 * one
     assert delta(search, epsilon=found, neighbours="add_remove") <= 1e-6 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("shape", [5e-324, -5e-324, 1e-320, 1e-17])
+def test_shapes_next_to_none_have_the_mean_of_none(shape: float) -> None:
+    """A shape too small for its product with another number does not make the mean number of trials smaller."""
+    for stop in (0.55, 0.03, 1 - 1e-9):
+        found, near = (NegativeBinomialTrials(event=Pure(epsilon=1.0), shape=s, stop=stop) for s in (shape, 0.0))
+        assert mean_trials(found) == pytest.approx(mean_trials(near), rel=1e-13)

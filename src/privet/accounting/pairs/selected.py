@@ -72,7 +72,7 @@ def log_mean_trials(shape: float, stop: float) -> float:
     """
     log = -math.log(stop)
     # (1 − stop^shape)/shape = ∫_0^log e^{−shape·u} du, between which and its limit at 0 nothing cancels
-    integral = log if shape == 0 else -math.expm1(-shape * log) / shape
+    integral = log if abs(shape) * log < 1e-16 else -math.expm1(-shape * log) / shape  # a product could underflow
     return (math.log1p(-stop) + log - math.log(integral)) * (1 + 1e-14) + 1e-14
 
 
