@@ -17,7 +17,15 @@ __all__ = ["Rehearsal", "rehearse"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rehearsal:
-    """What a model scored on public rows at each epsilon, and what a constant guess scores there."""
+    """What a model scored on public rows at each epsilon, and what a constant guess scores there.
+
+    Examples
+    --------
+    >>> print(Rehearsal(scores={1.0: [0.8, 0.9]}, floor=0.5))
+      epsilon   score   worst  an attacker's 50 % becomes at most (but for delta)
+            1   0.850   0.800  73.106 %
+    A constant guess scores 0.500.
+    """
 
     scores: dict[float, list[float]]
     floor: float
