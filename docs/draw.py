@@ -8,16 +8,25 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression as SimpleLogisticRegression
 
 from privet.estimators import LogisticRegression
 from privet.report import accuracy_figure, constants_figure, rehearse
+from privet.report.how_good import risk_figure
+from privet.report.lecture_prices import (
+    amplification_figure,
+    asked_and_given_figure,
+    one_record_figure,
+    privacy_loss_figure,
+    variance_rule_figure,
+)
+from privet.report.lecture_runs import averaging_figure, clip_figure, rank_figure, risk_against_steps_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
 
 
 def digits(records: int) -> Figure:
@@ -37,6 +46,18 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "choosing-20000.svg": partial(digits, 20_000),
     "lectures/constants-1.svg": constants_figure,
     "lectures/constants-1000.svg": partial(constants_figure, steps=1000),
+    "lectures/how-good-n.svg": partial(risk_figure, "n"),
+    "lectures/how-good-d.svg": partial(risk_figure, "d"),
+    "lectures/how-good-epsilon.svg": partial(risk_figure, "epsilon"),
+    "lectures/wu-one-record.svg": one_record_figure,
+    "lectures/wu-steps.svg": risk_against_steps_figure,
+    "lectures/glm-asked.svg": asked_and_given_figure,
+    "lectures/glm-rank.svg": rank_figure,
+    "lectures/clipping-bias.svg": clip_figure,
+    "lectures/clipping-averaging.svg": averaging_figure,
+    "lectures/razaviyayn-amplification.svg": amplification_figure,
+    "lectures/razaviyayn-loss.svg": privacy_loss_figure,
+    "lectures/nikolov-variance.svg": variance_rule_figure,
 }
 
 
@@ -49,6 +70,8 @@ def svg(figure: Figure) -> bytes:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the figures to the files of the site; called by mkdocs."""
+    from mkdocs.structure.files import File  # here, so that the notebooks can be made without mkdocs
+
     for place, draw in FIGURES.items():
         files.append(File.generated(config, place, content=svg(draw())))
     return files

@@ -1,0 +1,94 @@
+"""Put live claims into the pages of the lectures when they are built: mkdocs calls `on_page_markdown`, see mkdocs.yml.
+
+A page says `{{ claims 23 24 }}` where the claims of those ids belong, and `{{ verdicts wu }}` where the count of a
+lecture's verdicts does (of all five without a key). Every check runs once a build; no verdict is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from privet.lectures import Claim, Finding, all_lectures, check_for, look_up, select
+
+MARKER = re.compile(r"\{\{ (claims|verdicts)((?: \w+)*) \}\}")
+WORDS = {"holds": "holds", "holds_within": "holds within a range", "fails": "fails as printed"}
+# The page of each lecture, under docs/lectures.
+PAGES = {
+    "wu": "wu.md",
+    "brown_glm": "brown-glm.md",
+    "brown_dpgd": "brown-clipping.md",
+    "razaviyayn": "razaviyayn.md",
+    "nikolov": "nikolov.md",
+}
+
+
+def ids_on(page: str) -> list[str]:
+    """The ids of the claims that a page's markers ask for, in its order."""
+    return [look_up(word).id for kind, words in MARKER.findall(page) if kind == "claims" for word in words.split()]
+
+
+@cache
+def found(id: str) -> Finding:
+    """What the check of a claim finds, once a build."""
+    return check_for(id)()
+
+
+def block(claim: Claim) -> str:
+    """A claim as HTML: what it says, what was found, the erratum, and the code that made it."""
+    finding, words = found(claim.id), WORDS[found(claim.id).verdict]
+    lines = [
+        f'<div class="claim {finding.verdict}" id="claim-{claim.id}">',
+        f'<p><strong>{claim.id} · {escape(claim.place)}</strong> <span class="verdict">{words}</span></p>',
+        f"<p>{escape(claim.statement)}</p>",
+        f'<p class="formula"><code>{escape(claim.formula)}</code></p>' if claim.formula not in ("", "none") else "",
+        f'<p class="found"><strong>Found:</strong> {escape(finding.sentence)}</p>',
+        f'<p class="erratum"><strong>Erratum:</strong> {escape(claim.erratum)}</p>' if claim.erratum else "",
+        f"<details><summary>How it was checked</summary><p>{escape(check_for(claim.id).method)}</p>",
+        f"<p><code>privet lectures check {claim.id}</code></p>",
+        f"<p>{', '.join(f'<code>{escape(name)}</code>' for name in claim.realised_by)}</p>",
+        "</details></div>",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def verdicts(key: str, folder: str) -> str:
+    """How many claims of a lecture hold, hold within a range and fail, the last with links."""
+    chosen = select([key])
+    count = Counter(found(claim.id).verdict for claim in chosen)
+    said = [f"{len(chosen)} claims: {count['holds']} hold"]
+    for verdict, word in (("holds_within", "hold within a range"), ("fails", "fail as printed")):
+        links = [
+            f"[{claim.id}]({folder}{PAGES[key]}#claim-{claim.id})"
+            for claim in chosen
+            if found(claim.id).verdict == verdict
+        ]
+        said.append(f"{count[verdict]} {word}" + (f" ({', '.join(links)})" if links else ""))
+    return ", ".join(said[:-1]) + f" and {said[-1]}."
+
+
+def filled(page: str, folder: str = "") -> str:
+    """A page with its markers replaced; `folder` leads from it to the pages of the lectures."""
+
+    def answer(match: re.Match[str]) -> str:
+        kind, words = match[1], match[2].split()
+        if kind == "claims":
+            return "\n\n".join(block(look_up(word)) for word in words)
+        if words:
+            return "\n".join(verdicts(word, folder) for word in words)
+        return "\n".join(
+            f"- [{lecture}]({folder}{PAGES[lecture.key]}): {verdicts(lecture.key, folder)}"
+            for lecture in all_lectures()
+        )
+
+    return MARKER.sub(answer, page)
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Fill a page; called by mkdocs."""
+    inside = Path(page.file.src_uri).parent.name == "lectures"
+    return filled(markdown, "" if inside else "lectures/")
