@@ -84,7 +84,9 @@ def _examples(block: str) -> list[str]:
         if example.want:
             cells.append(lines.strip())
             lines = ""
-    return [*cells, lines.strip()] if lines else cells
+    if lines and "figure = " not in lines:  # a figure has its own cell already, where it is shown
+        cells.append(lines.strip())
+    return cells
 
 
 def _call(place: str) -> str:

@@ -1,0 +1,120 @@
+"""The book of the lectures: every claim on one page, with what its check finds now; notebooks that run."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from privet.lectures import Finding, all_claims, all_lectures, look_up
+from privet.report import how_good
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+def tool(name: str) -> ModuleType:
+    """A script of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+CLAIMS = tool("claims")
+NOTEBOOKS = tool("notebooks")
+
+
+def page(key: str) -> str:
+    path: Path = DOCS / "lectures" / CLAIMS.PAGES[key]
+    return path.read_text(encoding="utf-8")
+
+
+def test_every_claim_is_on_the_page_of_its_lecture_once() -> None:
+    """All 117 claims appear, each on one page of all the docs, once, and in order."""
+    asked = {path: CLAIMS.ids_on(path.read_text(encoding="utf-8")) for path in DOCS.rglob("*.md")}
+    assert Counter(id for ids in asked.values() for id in ids) == {claim.id: 1 for claim in all_claims()}
+    for lecture in all_lectures():
+        ids = CLAIMS.ids_on(page(lecture.key))
+        assert ids == [claim.id for claim in all_claims() if claim.lecture == lecture]
+
+
+def test_every_page_of_a_lecture_is_in_the_menu() -> None:
+    """Whatever lies in docs/lectures is named in mkdocs.yml."""
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [p.name for p in (DOCS / "lectures").glob("*.md") if f" lectures/{p.name}\n" not in menu] == []
+
+
+def test_a_page_shows_what_the_check_finds_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdict, sentence, erratum and command are shown; with another finding the page says that: nothing is stored."""
+    text = CLAIMS.filled("{{ claims 48 64 }}")
+    for said in ("fails as printed", "Asked for 1, 5 and 10", "Erratum", "privet lectures check 48", 'id="claim-64"'):
+        assert said in text
+    assert "{{" not in text
+    monkeypatch.setattr(CLAIMS, "found", lambda id: Finding(verdict="holds", sentence=f"A <mutant> of {id}."))
+    changed = CLAIMS.filled("{{ claims 48 }}")
+    assert "A &lt;mutant&gt; of 48." in changed
+    assert "fails" not in changed
+
+
+def test_counts_of_verdicts_link_to_the_claims_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count says how many claims a lecture has, and links to those that do not simply hold."""
+    monkeypatch.setattr(
+        CLAIMS, "found", lambda id: Finding(verdict="fails" if id == "113" else "holds", sentence="Said.")
+    )
+    counted = "15 claims: 14 hold, 0 hold within a range and 1 fail as printed ([113]({}nikolov.md#claim-113))."
+    assert CLAIMS.filled("{{ verdicts nikolov }}") == counted.format("")
+    assert CLAIMS.filled("{{ verdicts }}", "lectures/").count(" claims: ") == len(all_lectures())
+    assert counted.format("lectures/") in CLAIMS.filled("{{ verdicts }}", "lectures/")
+
+
+def test_unknown_markers_are_not_passed_over() -> None:
+    """A marker of a claim that does not exist is an error; no page has braces that no marker explains."""
+    with pytest.raises(ValueError, match="no such claim"):
+        CLAIMS.filled("{{ claims 118 }}")
+    for path in DOCS.rglob("*.md"):
+        assert "{{" not in CLAIMS.MARKER.sub("", path.read_text(encoding="utf-8")), path.name
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS.PAGES)
+def test_notebooks_are_what_the_pages_make(name: str) -> None:
+    """The notebooks are up to date (if not: python docs/notebooks.py), and hold no results of some old run."""
+    path = DOCS / "notebooks" / f"{Path(name).stem}.ipynb"
+    assert path.read_text(encoding="utf-8") == NOTEBOOKS.notebook(name)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    assert all(cell["outputs"] == [] for cell in cells if cell["cell_type"] == "code")
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS.PAGES)
+def test_notebooks_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell of a notebook runs, in order; where one run a method and figure is enough, more are left out."""
+    monkeypatch.setattr(how_good, "_RUNS", {"n": (60,), "d": (100,), "epsilon": (0.1,)})
+    monkeypatch.setattr(how_good, "_RANGE", how_good._RANGE | {"n": (50, 2000)})
+    names: dict[str, Any] = {}
+    for cell in json.loads(NOTEBOOKS.notebook(name))["cells"]:
+        if cell["cell_type"] == "code":
+            source = "".join(cell["source"]).replace(
+                "risk_against_steps_figure()", "risk_against_steps_figure(seeds=1)"
+            )
+            exec(compile(source, f"{name}, {cell['id']}", "exec"), names)
+
+
+def test_notebooks_say_what_the_pages_say() -> None:
+    """A notebook checks every claim of its page, and keeps every heading."""
+    text = page("wu")
+    cells = json.loads(NOTEBOOKS.notebook("lectures/wu.md"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    words = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    checked = re.findall(r'"(\d+)"', " ".join(re.findall(r"^check\((.*)\)$", code, re.M)))
+    assert [look_up(id).id for id in checked] == CLAIMS.ids_on(text)
+    assert re.findall(r"^#.*$", words, re.M) == re.findall(r"^#.*$", text, re.M)
