@@ -132,7 +132,7 @@ def risk_figure(against: Against, *, seeds: int = 2, runs: tuple[float, ...] | N
     at = sorted({_rounded(against, float(x)) for x in np.geomspace(low, high, 80)})
     fixed = ", ".join(f"{'ε' if k == 'epsilon' else k} = {v:,g}" for k, v in _BASE.items() if k != against)
     title = f"How good can it get: against {'ε' if against == 'epsilon' else against}"
-    with canvas(title, f"{fixed}, δ = 1e-5; lines are proven, marks are runs", size=(6.2, 6.4)) as (figure, axes):
+    with canvas(title, f"{fixed}, δ = 1e-5; lines proven, marks runs", size=(5.6, 6.6)) as (figure, axes):
         looks = dict(zip(_METHODS, styles(), strict=False))
         axes.axhline(1.0, color=FAINT, linewidth=1.2)
         for name, method in _METHODS.items():
@@ -150,7 +150,7 @@ def risk_figure(against: Against, *, seeds: int = 2, runs: tuple[float, ...] | N
             axes.plot(places, values, marker, color=colour, markersize=7, markeredgecolor="white", label=name)
         axes.set(xscale="log", yscale="log", xlabel=_WORDS[against], ylabel="excess risk ÷ (R G)", xlim=(low, high))
         axes.set_ylim(1e-4, 2.0)
-        figure.legend(loc="outside lower left", ncols=2, fontsize=9.5)
+        figure.legend(loc="outside lower left", ncols=2, fontsize=10, columnspacing=1.0)
     return figure
 
 
