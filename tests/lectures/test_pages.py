@@ -98,6 +98,8 @@ def test_notebooks_are_what_the_pages_make(name: str) -> None:
 @pytest.mark.parametrize("name", NOTEBOOKS.PAGES)
 def test_notebooks_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell of a notebook runs, in order; where one run a method and figure is enough, more are left out."""
+    # A notebook imports pyplot to show figures; other tests see to it that nothing else does.
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", ModuleType("matplotlib.pyplot"))
     monkeypatch.setattr(how_good, "_RUNS", {"n": (60,), "d": (100,), "epsilon": (0.1,)})
     monkeypatch.setattr(how_good, "_RANGE", how_good._RANGE | {"n": (50, 2000)})
     names: dict[str, Any] = {}
