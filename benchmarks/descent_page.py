@@ -75,7 +75,7 @@ the rounding of the rows.
 Both paths give the same bits. Times are the best of the rounds, ratios medians of paired ones. The compiled functions
 were loaded in {k["load_ms"]:.0f} ms, once a process; compiling them, once a machine, takes some seconds.
 Two threads that do nothing but X @ w, half of it each, are {k["two_threads_of_a_read"]:.2f} times as fast as one here;
-two that do nothing but the loss's derivative, of all records at once, {k["two_threads_of_the_derivative"]:.2f} times."""
+two that do nothing but the loss's derivative of all records, {k["two_threads_of_the_derivative"]:.2f} times."""
 
 
 def _sampling(s: Results) -> str:
