@@ -206,7 +206,10 @@ def test_every_reason_for_no_example_is_needed() -> None:
 
 
 def test_pricing_needs_numpy_and_scipy_special_only() -> None:
-    """`import privet.accounting` loads nothing that is heavy or optional, and `import privet` not even NumPy."""
+    """`import privet.accounting` loads nothing that is heavy or optional, and `import privet` not even NumPy.
+
+    A command that prices a run waits for no scikit-learn either, nor for what draws.
+    """
     heavy = [
         "matplotlib",
         "click",
@@ -218,7 +221,11 @@ def test_pricing_needs_numpy_and_scipy_special_only() -> None:
         "scipy.stats",
         "scipy.integrate",
     ]
-    for module, unwanted in (("privet", [*heavy, "numpy"]), ("privet.accounting", heavy)):
+    for module, unwanted in (
+        ("privet", [*heavy, "numpy"]),
+        ("privet.accounting", heavy),
+        ("privet.cli", ["matplotlib", "sklearn", "pandas", "torch", "numba"]),
+    ):
         code = f"import sys, {module}; print(*[m for m in {unwanted!r} if m in sys.modules])"
         loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         assert loaded.split() == [], f"import {module} loads {loaded}"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
 
 from privet.errors import InvalidParameter
 
@@ -72,6 +71,8 @@ def rehearse(
     >>> bool(np.mean(forecast.scores[1]) > np.mean(forecast.scores[0.1]) - 0.05)
     True
     """
+    from sklearn.base import clone, is_classifier  # slow to load, and pricing a run must not wait for it
+
     rows, labels = np.asarray(X), np.asarray(y)
     if len(rows) != len(labels) or len(rows) < 8 or records < 1 or runs < 1:
         raise InvalidParameter(
@@ -87,12 +88,12 @@ def rehearse(
             drawn = rng.choice(rest, size=records)
             fitted = clone(model).set_params(epsilon=epsilon).fit(rows[drawn], labels[drawn])
             found.append(float(fitted.score(rows[kept], labels[kept])))
-    return Rehearsal(scores=scores, floor=_constant(model, labels[rest], labels[kept]))
+    return Rehearsal(scores=scores, floor=_constant(labels[rest], labels[kept], classes=is_classifier(model)))
 
 
-def _constant(model: Any, known: Any, kept: Any) -> float:
+def _constant(known: Any, kept: Any, *, classes: bool) -> float:
     """What always guessing the commonest label, or the mean, scores."""
-    if is_classifier(model):
+    if classes:
         values, counts = np.unique(known, return_counts=True)
         return float(np.mean(kept == values[counts.argmax()]))
     spread = float(np.square(kept - np.mean(kept)).sum())
