@@ -120,6 +120,10 @@ def test_commands_on_an_empty_table_say_so(tmp_path: Path, monkeypatch: pytest.M
     assert refused.exit_code == 2
     assert "Traceback" not in refused.output
     assert run.invoke(main, ["fit", "rows.csv", *fit]).exit_code == 0
+    little = run.invoke(main, ["fit", "rows.csv", *fit[:3], "0.001", *fit[4:]])
+    assert little.exit_code == 0
+    assert little.stderr.startswith("Note: Expected a signal of at least")  # one remark, no line of our code
+    assert little.stderr.count("\n") == 1
     assert run.invoke(main, ["predict", "model", "empty.csv"]).output == "ill\n"
     missing = run.invoke(main, ["predict", "model", "other.csv"])
     assert missing.exit_code == 2

@@ -14,13 +14,16 @@ import click
 
 from privet.accounting.event_json import to_json
 from privet.accounting.events import Event
-from privet.errors import LooseBound, PrivetError
+from privet.errors import LittleSignal, LooseBound, PrivetError
 from privet.privacy import Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Answering", "answer", "draw", "guarantee_record"]
+
+
+_REMARKS: dict[type[Warning], str] = {LooseBound: "bounds", LittleSignal: "fits"}
 
 
 class Refusal(click.ClickException):
@@ -36,7 +39,8 @@ class Answering(click.Command):
         """Run the command; turn what went wrong into words."""
         try:
             with warnings.catch_warnings(record=True) as remarks:
-                warnings.simplefilter("always", LooseBound)
+                for kind in _REMARKS:
+                    warnings.simplefilter("always", kind)
                 return super().invoke(ctx)
         except BrokenPipeError:  # whoever read us has seen enough; click ends quietly
             raise
@@ -47,13 +51,14 @@ class Answering(click.Command):
 
 
 def _pass_on(remarks: list[warnings.WarningMessage]) -> None:
-    """Say in one line that bounds are loose, however often it was remarked; leave other warnings as they are."""
-    notes = list(dict.fromkeys(str(remark.message) for remark in remarks if remark.category is LooseBound))
-    if notes:
-        more = f" (And {len(notes) - 1} more bounds likewise.)" if len(notes) > 1 else ""
-        click.echo(f"Note: {notes[0]}{more}", err=True)
+    """Say each kind of our own remarks in one line, however often it was made; leave other warnings as they are."""
+    for kind, likewise in _REMARKS.items():
+        notes = list(dict.fromkeys(str(remark.message) for remark in remarks if remark.category is kind))
+        if notes:
+            more = f" (And {len(notes) - 1} more {likewise} likewise.)" if len(notes) > 1 else ""
+            click.echo(f"Note: {notes[0]}{more}", err=True)
     for remark in remarks:
-        if remark.category is not LooseBound:
+        if remark.category not in _REMARKS:
             warnings.warn_explicit(remark.message, remark.category, remark.filename, remark.lineno)
 
 

@@ -200,7 +200,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         budget = self._budget(problem.records)
         signal, columns = self._signal(problem.records), table.shape[1]
         if signal < LITTLE * columns:
-            warnings.warn(_little(columns, signal), LittleSignal, stacklevel=4)
+            warnings.warn(_little(columns, signal), LittleSignal, stacklevel=5)
         settings = settings_for(self.solver, task, loss=loss, columns=columns, signal=signal, max_iter=self.max_iter)
         found = solved(
             problem,
