@@ -58,9 +58,7 @@ _DESCENT: dict[Task, Settings] = {
     "counts": Settings(steps=20, clip=1.0, momentum=0.5, typical_curvature=2.0),
     "quantile": Settings(steps=60, clip=1.0, typical_curvature=5.0),
 }
-
-
-_FEWER: dict[Task, float] = {"binary": 8.0, "several": 2.0, "regression": 4.0}  # signal a column below which steps are
+_FEWER: dict[Task, float] = {"binary": 8.0, "several": 2.0, "regression": 4.0}  # fewer steps below this signal a column
 
 
 def settings_for(

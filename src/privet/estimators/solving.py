@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from privet import accounting
 from privet.accounting import Approximate, Event, calibrate
@@ -56,11 +57,16 @@ def solved(
     if settings.solver == "objective" and isinstance(problem, LinearProblem):
         return _objective(problem, settings, budget, neighbours, records, also, random)
     loss, step = problem.loss, settings.step_size
-    size = step / (settings.curvature(loss) + problem.ridge.strength)
+    shared: dict[str, Any] = {
+        "budget": budget,
+        "neighbours": neighbours,
+        "records": records,
+        "also": also,
+        "random": random,
+    }
     if settings.solver == "fixed_hessian":
         result = fixed_hessian_descent(
             problem,
-            budget=budget,
             steps=settings.steps,
             clip=settings.clip,
             hessian_share=settings.hessian_share,
@@ -68,62 +74,26 @@ def solved(
             momentum=settings.momentum,
             floor=settings.floor,
             tail=settings.tail,
-            neighbours=neighbours,
-            records=records,
-            also=also,
-            random=random,
+            **shared,
         )
     elif settings.solver == "newton" and isinstance(problem, LinearProblem):
-        result = newton_descent(
-            problem,
-            budget=budget,
-            steps=settings.steps,
-            clip=settings.clip,
-            step_size=step,
-            neighbours=neighbours,
-            records=records,
-            also=also,
-            random=random,
-        )
+        result = newton_descent(problem, steps=settings.steps, clip=settings.clip, step_size=step, **shared)
     elif settings.solver == "output":
         several = loss.outputs > 1  # whose clipped gradient is that of no loss: they keep the proven bound
         result = output_perturbation(
             problem,
-            budget=budget,
             clip=None if several else settings.clip,
             radius=None if problem.ridge.strength > 0 else settings.radius,
-            neighbours=neighbours,
-            records=records,
-            also=also,
-            random=random,
-        )
-    elif settings.solver == "sgd":
-        result = dp_sgd(
-            problem,
-            budget=budget,
-            steps=settings.steps,
-            sampling=Poisson(rate=settings.rate),
-            clip=settings.clip,
-            update=GradientStep(step_size=size, momentum=settings.momentum),
-            neighbours=neighbours,
-            release="tail_average",
-            records=records,
-            also=also,
-            random=random,
+            **shared,
         )
     else:
-        result = dp_gd(
-            problem,
-            budget=budget,
-            steps=settings.steps,
-            clip=settings.clip,
-            update=GradientStep(step_size=size, momentum=settings.momentum),
-            neighbours=neighbours,
-            release="tail_average",
-            records=records,
-            also=also,
-            random=random,
-        )
+        size = step / (settings.curvature(loss) + problem.ridge.strength)
+        update = GradientStep(step_size=size, momentum=settings.momentum)
+        path: dict[str, Any] = {"steps": settings.steps, "clip": settings.clip, "release": "tail_average"}
+        if settings.solver == "sgd":
+            result = dp_sgd(problem, sampling=Poisson(rate=settings.rate), update=update, **path, **shared)
+        else:
+            result = dp_gd(problem, update=update, **path, **shared)
     return Solved(result=result, event=result.plan.event)
 
 
