@@ -6,16 +6,15 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from privet.clipping import Clip
 from privet.errors import InvalidParameter
 from privet.geometry import l2_ball, whole_space
 from privet.lectures.claim import Finding
+from privet.lectures.examples import tilted_median as example
 from privet.lectures.problems import separable
 from privet.lectures.registry import check
 from privet.losses import AbsoluteLoss, HuberLoss, LogisticLoss, Loss
-from privet.noise import rounded_gaussian
 from privet.privacy import Budget
 from privet.problem import LinearProblem, glm
 from privet.randomness import fixed_seed_voids_guarantee
@@ -226,19 +225,15 @@ def objective_perturbation_order(power: float = 1.0, full: bool = False) -> Find
 def tilted_median(probability: float = 0.5, full: bool = False) -> Finding:
     """Tilt the median of {0, 101} by drawn noise, minimise exactly, and count how often the moved point comes out."""
     draws, seen, off = 200_000 if full else 20_000, {}, 0.0
-    slope, points = AbsoluteLoss().derivative, np.array([0.0, 101.0])
-    # slopes of the sum of losses left of 0, between the points, and right of 101: −2, 0, 2
-    left, between, right = (float(slope(np.full(2, w), points).sum()) for w in (-1.0, 50.0, 200.0))
+    left, _, right = example.slopes()
     for spread in (0.1, 1.0, 2.0, 5.0):
-        random = fixed_seed_voids_guarantee(82)
-        tilt = rounded_gaussian(random, spread * 2**20, (draws,)) / 2.0**20
-        moved = (between + tilt < 0) & (right + tilt > 0)  # falls up to 101, rises from there
-        seen[f"moved_point_at_{spread:g}".replace(".", "_")] = share = float(moved.mean())
-        exact = float(ndtr(right / spread)) - 0.5
+        seen[f"moved_point_at_{spread:g}".replace(".", "_")] = share = example.far_point_comes_out(spread, draws=draws)
+        exact = example.exact_chance(spread)
         off = max(off, abs(share - exact) / math.sqrt(exact * (1 - exact) / draws))
     refused = False
     try:
-        objective_perturbation(glm("absolute", [[1.0]] * 2, points, row_norm=1.0), budget=_BUDGET, radius=200.0)
+        problem = glm("absolute", [[1.0]] * 2, example.POINTS, row_norm=1.0)
+        objective_perturbation(problem, budget=_BUDGET, radius=200.0)
     except InvalidParameter:
         refused = True
     near = abs(seen["moved_point_at_0_1"] - probability) * math.sqrt(4 * draws)
