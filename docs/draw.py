@@ -12,16 +12,17 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression as SimpleLogisticRegression
 
 from privet.estimators import LogisticRegression
-from privet.report import accuracy_figure, constants_figure, rehearse
-from privet.report.how_good import risk_figure
-from privet.report.lecture_prices import (
+from privet.lectures.figures import constants_figure
+from privet.lectures.figures.costs import (
     amplification_figure,
     asked_and_given_figure,
     one_record_figure,
     privacy_loss_figure,
     variance_rule_figure,
 )
-from privet.report.lecture_runs import averaging_figure, clip_figure, rank_figure, risk_against_steps_figure
+from privet.lectures.figures.how_good import risk_figure
+from privet.lectures.figures.runs import averaging_figure, clip_figure, rank_figure, risk_against_steps_figure
+from privet.report import accuracy_figure, rehearse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

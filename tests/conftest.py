@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from privet.clipping import compiled
+from privet.sums import compiled
 
 # On a shared machine one slow example says nothing of the code; time is measured by the benchmarks.
 # The same examples every time, so that a red run means a changed project; HYPOTHESIS_PROFILE=search looks for new ones.

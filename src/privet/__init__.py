@@ -20,7 +20,7 @@ from privet.privacy import Budget, Guarantee
 if TYPE_CHECKING:
     from privet.geometry import box, l1_ball, l2_ball, simplex, whole_space
     from privet.plan import Plan
-    from privet.problem import glm, per_record
+    from privet.problems import glm, per_record
     from privet.solvers import dp_gd, dp_sgd, follow, noisy_gradient_descent
 
 __all__ = [
@@ -47,7 +47,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "privet.geometry": ("box", "l1_ball", "l2_ball", "simplex", "whole_space"),
     "privet.plan": ("Plan",),
-    "privet.problem": ("glm", "per_record"),
+    "privet.problems": ("glm", "per_record"),
     "privet.solvers": ("dp_gd", "dp_sgd", "follow", "noisy_gradient_descent"),
 }
 

@@ -84,7 +84,7 @@ def test_no_weight_lets_a_record_move_what_is_released_by_more_than_the_clip(
     """Of whole fits on neighbouring tables, the moment and the first gradient differ by the clip (twice that) at most.
 
     Only these two releases see the same public past; the later gradients have the same bound, see
-    tests/test_weighted_problem.py.
+    tests/problems/test_weighted.py.
     """
     sums: list[LatticeSum] = []
     noisy_mean, noisy_gram = gradient.noisy_mean, fixed_hessian.noisy_gram

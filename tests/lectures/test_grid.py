@@ -4,8 +4,9 @@ import math
 
 import pytest
 
+from privet.lectures import rule
 from privet.lectures.grid import DELTAS, EPSILONS, PAIRS, exact_ratio, false_points, first_false
-from privet.theory import exact_noise, rule
+from privet.theory import exact_noise
 
 
 def test_the_grid_is_the_audits() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from privet.lectures import Finding, all_claims, all_lectures, look_up
-from privet.report import how_good
+from privet.lectures.figures import how_good
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -5,7 +5,7 @@ import pytest
 
 from privet.lectures.problems import average_loss, largest_coordinate, linear, logistic_in_ball, pointwise
 from privet.losses import SquaredLoss
-from privet.problem import RecordProblem
+from privet.problems import RecordProblem
 
 RNG = np.random.default_rng(0)
 PROBLEMS = [

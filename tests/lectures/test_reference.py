@@ -20,7 +20,7 @@ from privet.accounting.conversions import gaussian_rho, gaussian_tail, group, zc
 from privet.accounting.fourier import fourier_delta
 from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
 from privet.accounting.pairs.mixture import MixturePair
-from privet.lectures import Finding
+from privet.lectures import Finding, lectures_prescription, rule
 from privet.losses import AbsoluteLoss
 from privet.theory import (
     average_iterate_bound,
@@ -29,12 +29,10 @@ from privet.theory import (
     gradient_descent_bound,
     last_iterate_bound,
     last_iterate_steps,
-    lectures_prescription,
     logistic_lipschitz,
     noise_to_signal,
     plan_for,
     rank_bound,
-    rule,
     uniform_convergence_sample_size,
 )
 

@@ -18,7 +18,7 @@ from privet.clipping.lattice import MOST_RECORDS, LatticeSum
 from privet.errors import InvalidParameter
 from privet.losses import LinearRecords, SquaredLoss
 from privet.privacy import Neighbours
-from privet.problem import LinearProblem, Problem
+from privet.problems import LinearProblem, Problem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import Poisson
 from privet.solvers import GradientStep, best_iterate, choose_best, dp_sgd

@@ -15,7 +15,7 @@ from privet.clipping.lattice import MOST_RECORDS, LatticeSum
 from privet.errors import InvalidParameter
 from privet.losses import LinearRecords, SquaredLoss
 from privet.privacy import Neighbours
-from privet.problem import LinearProblem
+from privet.problems import LinearProblem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import exponential_mechanism
 from privet.solvers.drawing import exponential_weights, piece_weights

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privet import Budget, dp_gd, glm, per_record
-from privet.clipping import LatticeSum, gram_sum
+from privet.clipping import LatticeSum
 from privet.errors import InvalidParameter
 from privet.losses import LinearRecords, SquaredLoss
 from privet.noise import add_gaussian
@@ -15,6 +15,7 @@ from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import fixed_hessian as room
 from privet.solvers import fixed_hessian_descent
 from privet.solvers.fixed_hessian import noisy_gram
+from privet.sums import gram_sum
 
 VAST = Budget(epsilon=1e6, delta=1e-6)
 

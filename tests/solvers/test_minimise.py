@@ -15,7 +15,7 @@ from scipy import sparse
 from privet import box, glm, l1_ball, l2_ball, simplex, whole_space
 from privet.geometry import ConvexSet, half_space
 from privet.losses import HuberLoss, Loss, MultinomialLoss, SmoothedHingeLoss
-from privet.problem import LinearProblem
+from privet.problems import LinearProblem
 from privet.solvers.minimise import Minimiser
 from privet.solvers.smooth import default_reach, linear_problem
 

@@ -19,15 +19,16 @@ from scipy import stats
 
 from privet import Budget, Plan, glm
 from privet.accounting import Gaussian, guarantee
-from privet.clipping import Adaptive, Clip, compiled, record_sum
-from privet.clipping import glm as sums
+from privet.clipping import Adaptive, Clip
 from privet.losses import CustomLoss, Ridge
 from privet.noise import add_gaussian
-from privet.problem import LinearProblem
+from privet.problems import LinearProblem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FullBatch, Poisson
 from privet.solvers import dp_svrg, gradient, variance_reduced
 from privet.solvers.gradient import PrivateGradient
+from privet.sums import compiled, record_sum
+from privet.sums import glm as sums
 
 Patch = pytest.MonkeyPatch
 pytestmark = pytest.mark.usefixtures("both_paths")
@@ -263,7 +264,7 @@ def _compiled(patch: Patch, **broken: Any) -> None:
         found = compiled.kernels_for(*what)
         return None if found is None else found._replace(**broken)
 
-    patch.setattr("privet.clipping.blocks.kernels_for", kernels_for)
+    patch.setattr("privet.sums.blocks.kernels_for", kernels_for)
 
 
 def count_uncharged(patch: Patch) -> None:

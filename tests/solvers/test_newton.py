@@ -14,11 +14,11 @@ from scipy.optimize import minimize
 from scipy.stats import chi2
 
 from privet import Budget, accounting, glm, l2_ball
-from privet.clipping import LatticeSum, bounded_table, curvature_sum
+from privet.clipping import LatticeSum
 from privet.errors import Interrupted, InvalidParameter
 from privet.losses import LogisticLoss
 from privet.privacy import Neighbours
-from privet.problem import LinearProblem
+from privet.problems import LinearProblem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import dp_gd, gradient, newton, newton_descent
 from privet.solvers.newton import (
@@ -29,6 +29,7 @@ from privet.solvers.newton import (
     direction_sensitivity,
     newton_direction,
 )
+from privet.sums import bounded_table, curvature_sum
 
 Vector = NDArray[np.float64]
 BUDGET = Budget(epsilon=1, delta=1e-6)

@@ -11,7 +11,7 @@ from privet import Budget, Plan, dp_gd, dp_sgd, follow, glm, l2_ball, noisy_grad
 from privet.clipping import Adaptive, Clip
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Guarantee
-from privet.problem import GroupedProblem
+from privet.problems import GroupedProblem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import Cyclic, FullBatch, Poisson
 from privet.solvers import (

@@ -18,7 +18,7 @@ from privet.accounting.gaussian import largest_mu, profile
 from privet.errors import InvalidParameter
 from privet.losses import HuberLoss, MultinomialLoss
 from privet.privacy import Neighbours
-from privet.problem import LinearProblem
+from privet.problems import LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee
 from privet.solvers import objective_perturbation
 from privet.solvers.tilt import InsideObjective, Tilted, tilt_epsilon, tilt_multiplier

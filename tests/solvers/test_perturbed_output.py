@@ -18,7 +18,7 @@ from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
 from privet.losses import CustomLoss, LinearRecords, LogisticLoss, MultinomialLoss, SquaredLoss
 from privet.privacy import Neighbours
-from privet.problem import LinearProblem
+from privet.problems import LinearProblem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import output_perturbation
 from privet.solvers.minimise import Minimiser

@@ -96,8 +96,8 @@ def predict(model: Path, table: Path, proba: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Only the names of the columns, in JSON.")
 def schema(table: Path, target: str | None, as_json: bool) -> None:
     """Write the skeleton of a schema from the header of a CSV table; no row is read."""
+    from privet.data.tables import header
     from privet.preprocessing import schema_skeleton
-    from privet.preprocessing.tables import header
 
     names = header(table) or []
     if as_json:

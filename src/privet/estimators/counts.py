@@ -10,12 +10,12 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
 from privet.accounting import Event
+from privet.data.people import one_row_each
 from privet.errors import InvalidParameter
 from privet.estimators.defaults import Task
 from privet.estimators.linear import People, Vector
 from privet.estimators.regressors import LinearRegressor, Posed
 from privet.losses import CappedPoissonLoss
-from privet.people import one_row_each
 from privet.preprocessing.counts import histogram_reach, noisy_sums, released_with
 from privet.privacy import Neighbours
 from privet.randomness import Random

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from privet.errors import InvalidParameter
-from privet.grouped import numbered
+from privet.problems.grouped import numbered
 from privet.randomness import Random, integers_below, system_random
 
 __all__ = ["IndependentFolds"]

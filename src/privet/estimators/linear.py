@@ -18,7 +18,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.accounting import Event, Gaussian, calibrate
-from privet.clipping import bounded_table
+from privet.data import group_indices
+from privet.data.people import one_row_each
 from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.defaults import LITTLE, Task, constant_weight, settings_for
 from privet.estimators.intervals import Uncertainty, altered_rows, inference_plan, uncertainty
@@ -27,14 +28,14 @@ from privet.estimators.solving import solved
 from privet.estimators.weights import Weights, record_weights
 from privet.geometry import whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
-from privet.people import one_row_each
 from privet.plan import check_budget
-from privet.preprocessing import LearntRanges, group_indices, private_ranges
+from privet.preprocessing import LearntRanges, private_ranges
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
-from privet.problem import GroupedProblem, LinearProblem
+from privet.problems import GroupedProblem, LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
 from privet.solvers import OneStepPlan, Result
 from privet.solvers.planning import public_count
+from privet.sums import bounded_table
 
 __all__ = ["PrivateLinearModel"]
 

@@ -20,9 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from privet import accounting
 from privet.accounting import Event, Gaussian, NegativeBinomialTrials, PoissonTrials, calibrate, random_trials
 from privet.accounting.pairs.dominating import leaves
-from privet.clipping import Clip, record_sum
+from privet.clipping import Clip
 from privet.clipping.lattice import MOST_RECORDS
-from privet.clipping.table import as_vector
 from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
 from privet.estimators.charging import check_account, refuse_fixed_seed
 from privet.estimators.classifiers import _places
@@ -32,6 +31,8 @@ from privet.noise import add_gaussian
 from privet.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.randomness import Random, integers_below, negative_binomial_trials, poisson_trials, uniforms
+from privet.sums import record_sum
+from privet.sums.table import as_vector
 
 __all__ = ["PrivateSearchCV"]
 

@@ -10,7 +10,7 @@ from privet.accounting import Approximate, Event, calibrate
 from privet.errors import InvalidParameter
 from privet.estimators.defaults import Settings
 from privet.privacy import Budget, Neighbours
-from privet.problem import GroupedProblem, LinearProblem
+from privet.problems import GroupedProblem, LinearProblem
 from privet.randomness import Random
 from privet.sampling import Poisson
 from privet.solvers import (

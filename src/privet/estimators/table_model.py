@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Event, Gaussian, calibrate, from_json, to_json
+from privet.data.groups import grouped_by
 from privet.errors import InvalidParameter
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
@@ -19,7 +20,6 @@ from privet.estimators.regressors import LinearRegression
 from privet.plan import check_budget
 from privet.preprocessing import Schema, SchemaPlan, TableEncoder, dump_schema, parse_schema
 from privet.preprocessing.encoding import ends_of
-from privet.preprocessing.groups import grouped_by
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random, system_random
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from privet.geometry import ConvexSet, l2_ball
 from privet.losses import LinearRecords, LogisticLoss, Loss
 from privet.losses.base import Array
-from privet.problem import RecordProblem, per_record
+from privet.problems import RecordProblem, per_record
 from privet.solvers import projected_gradient_descent
 
 __all__ = [

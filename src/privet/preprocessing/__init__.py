@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from privet.preprocessing.categories import LearntCategories, private_categories
-from privet.preprocessing.groups import group_indices
 from privet.preprocessing.learning import LearntSchema, SchemaPlan, learn_schema
 from privet.preprocessing.moments import Moments, private_moments
 from privet.preprocessing.ranges import LearntRanges, private_ranges
@@ -30,7 +29,6 @@ __all__ = [
     "decode_target",
     "dump_schema",
     "encode_target",
-    "group_indices",
     "learn_schema",
     "parse_schema",
     "private_categories",

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
 from privet.accounting import Approximate, Event
+from privet.data.cells import Names
+from privet.data.tables import read
 from privet.errors import InvalidParameter
-from privet.preprocessing.cells import Names
 from privet.preprocessing.counts import Release, histogram_reach, noisy_sums, released_with
 from privet.preprocessing.ranges import chosen_columns
-from privet.preprocessing.tables import read
 from privet.privacy import Neighbours, check_delta
 from privet.randomness import Random, system_random
 

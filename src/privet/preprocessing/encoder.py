@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from privet.data.tables import check_header
 from privet.errors import InvalidParameter
 from privet.preprocessing.encoding import check_extra, check_known, encode, feature_names, row_scale
 from privet.preprocessing.schema import Schema, Target
-from privet.preprocessing.tables import check_header
 from privet.preprocessing.targets import decode_target, encode_target
 
 __all__ = ["TableEncoder"]

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.data.cells import Codes, Numbers, Reader
+from privet.data.tables import header, read
 from privet.errors import InvalidParameter
-from privet.preprocessing.cells import Codes, Numbers, Reader
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
-from privet.preprocessing.tables import header, read
 
 __all__ = ["check_extra", "check_known", "encode", "ends_of", "feature_names", "from_unit", "row_scale", "to_unit"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from privet import accounting
 from privet.accounting import Event, calibrate
+from privet.data.groups import grouped_by
+from privet.data.people import one_row_each
 from privet.errors import InvalidParameter
-from privet.people import one_row_each
 from privet.plan import check_budget
 from privet.preprocessing.categories import category_release, private_categories
-from privet.preprocessing.groups import grouped_by
 from privet.preprocessing.ranges import private_ranges, range_releases
 from privet.preprocessing.schema import Category, Column, Schema, Target
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Event
-from privet.preprocessing.cells import Numbers
+from privet.data.cells import Numbers
+from privet.data.tables import read
 from privet.preprocessing.counts import Release, noisy_sums, released_with
 from privet.preprocessing.encoding import ends_of, from_unit, to_unit
 from privet.preprocessing.ranges import chosen_columns
 from privet.preprocessing.schema import Number
-from privet.preprocessing.tables import read
 from privet.privacy import Neighbours, check_neighbours
 from privet.randomness import Random, system_random
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Event
+from privet.data.cells import Numbers
+from privet.data.tables import read
 from privet.errors import InvalidParameter
-from privet.preprocessing.cells import Numbers
 from privet.preprocessing.counts import Release, histogram_reach, noisy_sums, released_with
-from privet.preprocessing.tables import read
 from privet.privacy import Neighbours
 from privet.randomness import Random, system_random
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from privet.data.cells import text_of
 from privet.errors import InvalidParameter
-from privet.preprocessing.cells import text_of
 
 __all__ = ["Category", "Column", "Kind", "Missing", "Number", "Schema", "Target"]
 

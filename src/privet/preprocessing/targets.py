@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.data.cells import Codes, Numbers, Reader
+from privet.data.tables import cells_of, is_table, read
 from privet.errors import InvalidParameter
-from privet.preprocessing.cells import Codes, Numbers, Reader
 from privet.preprocessing.encoding import ends_of, from_unit, to_unit
 from privet.preprocessing.schema import Target
-from privet.preprocessing.tables import cells_of, is_table, read
 
 __all__ = ["decode_target", "encode_target"]
 

@@ -4,7 +4,6 @@
     profile_figure, steps_figure, tradeoff_figure, comparison_figure     what a run costs; needs `privet[plot]`
     rehearse(model, X, y, records=...)          what each epsilon would score, on public rows
     accuracy_figure                             what privacy costs a model; needs `privet[plot]`
-    constants_figure                            the lectures' noise rules against the least noise; likewise
     save                                        any of them to a file
 
 The figures import matplotlib only when one is drawn.
@@ -13,7 +12,6 @@ The figures import matplotlib only when one is drawn.
 from __future__ import annotations
 
 from privet.report.accuracy import accuracy_figure
-from privet.report.constants import constants_figure
 from privet.report.figures import comparison_figure, profile_figure, save, steps_figure, tradeoff_figure
 from privet.report.meaning import Attack, Meaning, meaning, reach
 from privet.report.rehearsal import Rehearsal, rehearse
@@ -27,7 +25,6 @@ __all__ = [
     "best_attack",
     "best_guess",
     "comparison_figure",
-    "constants_figure",
     "implied_profile",
     "meaning",
     "posterior",

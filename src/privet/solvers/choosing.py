@@ -15,7 +15,7 @@ from privet.clipping.lattice import MOST_RECORDS, check_clip
 from privet.errors import InvalidParameter
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_epsilon, check_neighbours
-from privet.problem import Problem
+from privet.problems import Problem
 from privet.randomness import Random, system_random
 from privet.solvers.drawing import exact_choice, exponential_weights
 from privet.solvers.exponential import as_candidates, penalties, pure_guarantee, records_exchanged

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from privet.accounting import Event
 from privet.clipping import Bounding
 from privet.privacy import Budget, Neighbours
-from privet.problem import Problem
+from privet.problems import Problem
 from privet.randomness import Random
 from privet.sampling import FullBatch
 from privet.solvers.descent import Release

@@ -14,7 +14,7 @@ from privet.errors import Interrupted, InvalidParameter
 from privet.geometry import ConvexSet
 from privet.plan import Plan
 from privet.privacy import Guarantee
-from privet.problem import Problem
+from privet.problems import Problem
 from privet.randomness import Random, system_random
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.progress import shown

@@ -16,7 +16,7 @@ from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter
 from privet.plan import PERSON
 from privet.privacy import Guarantee, Neighbours, Unit, check_epsilon, check_neighbours
-from privet.problem import LinearProblem, Problem
+from privet.problems import LinearProblem, Problem
 from privet.randomness import Random, system_random
 from privet.solvers.drawing import exact_choice, exact_fraction, exponential_weights, piece_weights
 from privet.solvers.noisy_descent import _lipschitz

@@ -14,7 +14,7 @@ from privet.errors import InvalidParameter
 from privet.noise import add_gaussian
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
-from privet.problem import GroupedProblem, LinearProblem
+from privet.problems import GroupedProblem, LinearProblem
 from privet.randomness import Random, system_random
 from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point
 from privet.solvers.gradient import PrivateGradient

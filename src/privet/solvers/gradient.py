@@ -12,7 +12,7 @@ from privet.clipping import Adaptive, Bounding, LatticeSum, lattice_step
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.noise import add_gaussian
 from privet.plan import Plan
-from privet.problem import Problem
+from privet.problems import Problem
 from privet.randomness import Random
 from privet.sampling import Cyclic
 

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from privet.clipping import gram_sum
 from privet.geometry.whole_space import WholeSpace
-from privet.problem import LinearProblem
+from privet.problems import LinearProblem
 from privet.solvers.smooth import smoothness
+from privet.sums import gram_sum
 
 __all__ = ["Minimiser"]
 
@@ -34,7 +34,7 @@ _ROWS = 64 * _DEPTH  # records in memory at a time
 _SPARSE_ROWS = 1024
 _NEWTON_SIZE = 512  # coefficients up to which a Hessian is worth its cost
 _NEWTON_STEPS = 60
-_THETA_BITS = 37  # as in clipping/glm.py: so many bits of w make ⟨x, w⟩ exact
+_THETA_BITS = 37  # as in sums/glm.py: so many bits of w make ⟨x, w⟩ exact
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

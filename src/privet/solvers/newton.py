@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from privet.accounting import Event, Gaussian, calibrate
-from privet.clipping import Clip, LatticeSum, curvature_sum
+from privet.clipping import Clip, LatticeSum
 from privet.clipping.rules import FloatArray
 from privet.errors import InvalidParameter
 from privet.geometry.base import length
@@ -19,7 +19,7 @@ from privet.losses import LogisticLoss
 from privet.noise import add_gaussian
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
-from privet.problem import LinearProblem
+from privet.problems import LinearProblem
 from privet.randomness import Random, system_random
 from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point
 from privet.solvers.fixed_hessian import _smoothness
@@ -27,6 +27,7 @@ from privet.solvers.gradient import PrivateGradient
 from privet.solvers.planning import public_records
 from privet.solvers.result import Result
 from privet.solvers.updates import GradientStep
+from privet.sums import curvature_sum
 
 __all__ = ["direction_sensitivity", "newton_descent", "newton_direction"]
 

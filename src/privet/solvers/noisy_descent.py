@@ -13,7 +13,7 @@ from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
-from privet.problem import GroupedProblem, LinearProblem, Problem
+from privet.problems import GroupedProblem, LinearProblem, Problem
 from privet.randomness import Random
 from privet.solvers.descent import Release, check_release, private_descent
 from privet.solvers.planning import public_records

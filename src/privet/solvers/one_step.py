@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Event, Gaussian
-from privet.clipping import Clip, norm_counts, sandwich_sums
+from privet.clipping import Clip
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 from privet.noise import add_gaussian
-from privet.problem import LinearProblem, Problem
+from privet.problems import LinearProblem, Problem
 from privet.randomness import Random
 from privet.solvers.fixed_hessian import _smoothness, noisy_gram
 from privet.solvers.gradient import noisy_mean
+from privet.sums import norm_counts, sandwich_sums
 
 __all__ = ["OneStep", "OneStepPlan"]
 

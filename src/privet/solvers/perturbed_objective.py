@@ -13,7 +13,7 @@ from privet.geometry.whole_space import WholeSpace
 from privet.noise import add_gaussian, rounded_gaussian
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours, check_neighbours
-from privet.problem import LinearProblem, Problem
+from privet.problems import LinearProblem, Problem
 from privet.randomness import Random, system_random
 from privet.solvers.descent import guaranteed
 from privet.solvers.minimise import Minimiser

@@ -16,7 +16,7 @@ from privet.errors import InvalidParameter
 from privet.noise import add_gaussian
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
-from privet.problem import LinearProblem, Problem
+from privet.problems import LinearProblem, Problem
 from privet.randomness import Random, system_random
 from privet.solvers.descent import guaranteed, project
 from privet.solvers.minimise import Minimiser

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.clipping import Bounding
-from privet.problem import Problem
+from privet.problems import Problem
 from privet.solvers.descent import Path, Release, check_release, descend, starting_point
 from privet.solvers.updates import GradientStep, StepSize, UpdateRule
 

@@ -7,7 +7,7 @@ from privet.clipping import Bounding
 from privet.errors import InvalidParameter
 from privet.plan import Plan
 from privet.privacy import Budget, Neighbours
-from privet.problem import Problem
+from privet.problems import Problem
 from privet.sampling import Sampling
 
 __all__ = ["planned", "public_records"]

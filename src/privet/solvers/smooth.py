@@ -7,7 +7,7 @@ import math
 from privet.clipping.lattice import MOST_RECORDS, check_clip, check_count
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
-from privet.problem import LinearProblem, Problem
+from privet.problems import LinearProblem, Problem
 from privet.solvers.planning import public_records
 
 __all__ = ["bounded_records", "default_reach", "linear_problem", "smoothness"]

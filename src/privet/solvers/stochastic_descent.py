@@ -10,7 +10,7 @@ from privet.clipping import Bounding, Clip
 from privet.errors import InvalidParameter
 from privet.plan import Plan
 from privet.privacy import Budget, Neighbours, check_delta
-from privet.problem import Problem
+from privet.problems import Problem
 from privet.randomness import Random
 from privet.sampling import Sampling
 from privet.solvers.descent import Release, private_descent

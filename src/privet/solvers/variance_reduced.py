@@ -12,7 +12,7 @@ from privet.clipping import Clip
 from privet.errors import InvalidParameter
 from privet.plan import Plan, check_budget
 from privet.privacy import Budget, Neighbours
-from privet.problem import Problem
+from privet.problems import Problem
 from privet.randomness import Random, system_random
 from privet.sampling import Sampling
 from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point

@@ -11,7 +11,7 @@ from privet.clipping import Clip
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours
-from privet.problem import Problem
+from privet.problems import Problem
 from privet.randomness import Random, system_random
 from privet.sampling import FullBatch, Sampling
 from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point

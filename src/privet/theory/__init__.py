@@ -1,4 +1,4 @@
-"""What the lectures say, made executable: utility bounds, a planner by theorem, and the calibration rules.
+"""Utility bounds, and a planner that takes steps and noise from a theorem.
 
 >>> from privet import Budget
 >>> from privet.theory import plan_for
@@ -7,8 +7,7 @@
 >>> plan.steps, f"{plan.excess_risk:.4f}"
 (2000, '0.0227')
 
-The rules of :mod:`privet.theory.rules` and `lectures_prescription` are for comparison and teaching; nothing
-calibrates with them.
+The lectures' own rules and prescriptions, for comparison and teaching, are in :mod:`privet.lectures`.
 """
 
 from __future__ import annotations
@@ -23,30 +22,26 @@ from privet.theory.descent import (
     rank_bound,
     second_moment,
 )
+from privet.theory.exact import exact_noise
 from privet.theory.generalisation import (
     glm_population_bound,
     lipschitz_gap,
     uniform_convergence_gap,
     uniform_convergence_sample_size,
 )
-from privet.theory.lectures import LecturePrescription, lectures_prescription
 from privet.theory.orders import Order, printed_order
 from privet.theory.perturbation import exponential_mechanism_bound, logistic_lipschitz, output_perturbation_bound
 from privet.theory.planner import plan_for
 from privet.theory.prescription import Method, Prescription, Schedule
 from privet.theory.risk import RiskBound, trivial_bound
-from privet.theory.rules import RULES, Rule, exact_noise, rule
 from privet.theory.setting import last_iterate_steps, noise_to_signal
 from privet.theory.span import projector, rank, seminorm
 
-__all__ = [  # noqa: RUF022 - plain order, as everywhere in the house; ruff would put RULES first
-    "LecturePrescription",
+__all__ = [
     "Method",
     "Order",
     "Prescription",
-    "RULES",
     "RiskBound",
-    "Rule",
     "Schedule",
     "average_iterate_bound",
     "estimated_gradient_bound",
@@ -56,7 +51,6 @@ __all__ = [  # noqa: RUF022 - plain order, as everywhere in the house; ruff woul
     "gradient_descent_bound",
     "last_iterate_bound",
     "last_iterate_steps",
-    "lectures_prescription",
     "linear_decay_bound",
     "lipschitz_gap",
     "logistic_lipschitz",
@@ -68,7 +62,6 @@ __all__ = [  # noqa: RUF022 - plain order, as everywhere in the house; ruff woul
     "projector",
     "rank",
     "rank_bound",
-    "rule",
     "second_moment",
     "seminorm",
     "trivial_bound",

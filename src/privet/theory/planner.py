@@ -9,10 +9,10 @@ from privet.accounting.numerics import downward, upward
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours, check_neighbours
 from privet.theory import descent
+from privet.theory.exact import exact_noise
 from privet.theory.perturbation import exponential_mechanism_bound, logistic_lipschitz, output_perturbation_bound
 from privet.theory.prescription import Method, Prescription, Schedule
 from privet.theory.risk import RiskBound, positive, whole
-from privet.theory.rules import exact_noise
 from privet.theory.setting import MOST_STEPS, Setting, checked_diameter, last_iterate_steps, moves, whole_steps
 
 __all__ = ["plan_for"]

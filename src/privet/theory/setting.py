@@ -16,8 +16,8 @@ from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours, check_neighbours
+from privet.theory.exact import exact_noise
 from privet.theory.risk import RiskBound, positive, whole
-from privet.theory.rules import exact_noise
 
 __all__ = ["MOST_STEPS", "Setting", "checked_diameter", "last_iterate_steps", "moves", "noise_to_signal", "whole_steps"]
 

@@ -23,7 +23,7 @@ from privet.losses.base import Array
 from privet.noise import add_gaussian
 from privet.plan import Plan
 from privet.privacy import Budget
-from privet.problem import per_record
+from privet.problems import per_record
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import GradientStep, follow
 

@@ -20,7 +20,7 @@ from privet.lectures.grid import EPSILONS
 from privet.lectures.registry import check
 from privet.losses import CustomLoss
 from privet.privacy import Budget
-from privet.problem import glm
+from privet.problems import glm
 from privet.sampling import Poisson
 from privet.solvers import dp_sgd, output_perturbation
 from privet.theory import plan_for, printed_order

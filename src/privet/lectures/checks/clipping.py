@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 from privet.accounting import RandomizedResponse, epsilon
 from privet.accounting.composition import Cost, basic
 from privet.accounting.gaussian import profile
-from privet.clipping import Clip, record_sum
+from privet.clipping import Clip
 from privet.geometry import l2_ball
+from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import EPSILONS, PAIRS, exact_ratio, false_points, first_false
 from privet.lectures.problems import linear
 from privet.lectures.registry import check
 from privet.plan import Plan
-from privet.problem import glm
+from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import GradientStep, follow
-from privet.theory import rule
+from privet.sums import record_sum
 
 Vector = NDArray[np.float64]
 STEPS = (1, 10, 1000, 100_000)

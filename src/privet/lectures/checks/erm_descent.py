@@ -15,7 +15,7 @@ from privet.lectures.registry import check
 from privet.losses import LogisticLoss, append_one
 from privet.plan import Plan
 from privet.privacy import Budget
-from privet.problem import RecordProblem, glm
+from privet.problems import RecordProblem, glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import GradientStep, noisy_gradient_descent, projected_gradient_descent
 from privet.solvers.descent import descend

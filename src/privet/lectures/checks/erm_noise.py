@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from privet.accounting import Gaussian, epsilon
 from privet.accounting.conversions import zcdp_epsilon
 from privet.accounting.gaussian import delta_bounds, epsilon_bounds, largest_mu, profile
+from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import PAIRS, Multiplier, exact_ratio, false_points, first_false
 from privet.lectures.problems import pointwise
 from privet.lectures.registry import check
 from privet.losses import LogisticLoss, append_one, gradient_bound
-from privet.theory import exact_noise, logistic_lipschitz, rule
+from privet.theory import exact_noise, logistic_lipschitz
 
 Vector = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Gaussian, epsilon
-from privet.clipping import Clip, Declared, bounded_table, glm_sum, record_sum
+from privet.clipping import Clip, Declared
 from privet.errors import InvalidParameter
 from privet.geometry import whole_space
 from privet.lectures.claim import Finding
@@ -29,10 +29,11 @@ from privet.losses import (
 from privet.losses.base import Array
 from privet.plan import Plan
 from privet.privacy import Budget
-from privet.problem import glm, per_record
+from privet.problems import glm, per_record
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import GradientStep, follow, noisy_gradient_descent, projected_gradient_descent
 from privet.solvers.descent import Release, descend
+from privet.sums import bounded_table, glm_sum, record_sum
 
 Vector = NDArray[np.float64]
 LOSSES: tuple[tuple[Loss, float], ...] = (

@@ -8,17 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
-from privet.clipping import Clip, Declared, record_sum
+from privet.clipping import Clip, Declared
 from privet.geometry import whole_space
+from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import PAIRS, exact_ratio, false_points, first_false
 from privet.lectures.problems import pointwise
 from privet.lectures.registry import check
 from privet.losses import HuberLoss, LinearRecords, LogisticLoss, SquaredLoss, gradient_bound, prediction_bound
-from privet.problem import glm
+from privet.problems import glm
 from privet.solvers import GradientStep
 from privet.solvers.descent import descend
-from privet.theory import rule
+from privet.sums import record_sum
 
 Vector = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from privet.lectures.problems import average_loss, largest_coordinate, linear, l
 from privet.lectures.registry import check
 from privet.losses import CustomLoss
 from privet.privacy import Budget
-from privet.problem import RecordProblem, glm
+from privet.problems import RecordProblem, glm
 from privet.solvers import (
     noisy_gradient_descent,
     projected_gradient_descent,

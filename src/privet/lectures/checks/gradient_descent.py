@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.clipping import Clip, Declared, record_sum
+from privet.clipping import Clip, Declared
 from privet.geometry import box, l2_ball, whole_space
 from privet.lectures.claim import Finding
 from privet.lectures.problems import Inner, average_loss, linear, pointwise
@@ -18,11 +18,12 @@ from privet.losses import AbsoluteLoss, CustomLoss, HingeLoss, Loss, QuantileLos
 from privet.losses.base import Array
 from privet.noise import add_gaussian
 from privet.plan import Plan
-from privet.problem import per_record
+from privet.problems import per_record
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FixedSize, OneRecord
 from privet.solvers import GradientStep, follow, projected_gradient_descent
 from privet.solvers.descent import Release, descend
+from privet.sums import record_sum
 
 Vector = NDArray[np.float64]
 

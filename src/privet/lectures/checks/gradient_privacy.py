@@ -12,7 +12,8 @@ from privet.accounting.amplification import amplified, rate_for
 from privet.accounting.composition import Cost, advanced
 from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
 from privet.accounting.pairs.mixture import MixturePair
-from privet.clipping import Clip, Declared, record_sum
+from privet.clipping import Clip, Declared
+from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.examples import survey as worked
 from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps
@@ -23,7 +24,7 @@ from privet.plan import Plan
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import OneRecord
 from privet.solvers import GradientStep, follow
-from privet.theory import rule
+from privet.sums import record_sum
 
 
 @check("12", mutant={"constant": 0.5})

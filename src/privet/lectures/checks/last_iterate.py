@@ -11,16 +11,17 @@ from privet.accounting.composition import optimal_delta
 from privet.accounting.gaussian import epsilon_bounds, largest_mu
 from privet.clipping import Declared
 from privet.geometry import l2_ball
+from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import DELTAS, EPSILONS, PAIRS, false_points
 from privet.lectures.problems import average_loss, largest_coordinate, linear
 from privet.lectures.registry import check
 from privet.plan import Plan
 from privet.privacy import Budget
-from privet.problem import RecordProblem
+from privet.problems import RecordProblem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import GradientStep, follow, projected_gradient_descent
-from privet.theory import last_iterate_bound, last_iterate_steps, plan_for, rule, second_moment
+from privet.theory import last_iterate_bound, last_iterate_steps, plan_for, second_moment
 
 Vector = NDArray[np.float64]
 _STEPS = (1, 10, 1_000, 100_000)

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from privet.clipping import Declared
 from privet.geometry import box, l2_ball
+from privet.lectures import lectures_prescription
 from privet.lectures.claim import Finding
 from privet.lectures.problems import average_loss, largest_coordinate, linear, logistic_in_ball
 from privet.lectures.registry import check
 from privet.plan import Plan
 from privet.privacy import Budget
-from privet.problem import glm
+from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FixedSize, OneRecord, Poisson
 from privet.solvers import (
@@ -24,12 +25,7 @@ from privet.solvers import (
     follow,
 )
 from privet.solvers.gradient import PrivateGradient
-from privet.theory import (
-    estimated_gradient_bound,
-    exponential_mechanism_bound,
-    lectures_prescription,
-    printed_order,
-)
+from privet.theory import estimated_gradient_bound, exponential_mechanism_bound, printed_order
 
 Vector = NDArray[np.float64]
 BUDGET = Budget(epsilon=1.0, delta=1e-5)

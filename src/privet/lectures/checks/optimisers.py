@@ -14,7 +14,7 @@ from privet.lectures.registry import check
 from privet.losses import SquaredLoss
 from privet.plan import Plan
 from privet.privacy import Budget
-from privet.problem import glm
+from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import Poisson
 from privet.solvers import Adafactor, Adam, AdamW, GradientStep, UpdateRule, dp_sgd, dp_svrg, follow

@@ -14,7 +14,7 @@ from privet.lectures.problems import separable
 from privet.lectures.registry import check
 from privet.losses.base import Array
 from privet.privacy import Budget
-from privet.problem import Problem, glm, per_record
+from privet.problems import Problem, glm, per_record
 from privet.solvers import (
     exponential_mechanism,
     newton_descent,

@@ -16,7 +16,7 @@ from privet.lectures.problems import separable
 from privet.lectures.registry import check
 from privet.losses import AbsoluteLoss, HuberLoss, LogisticLoss, Loss
 from privet.privacy import Budget
-from privet.problem import LinearProblem, glm
+from privet.problems import LinearProblem, glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import objective_perturbation, output_perturbation
 from privet.solvers.minimise import Minimiser

@@ -15,14 +15,15 @@ from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
 from privet.accounting.pairs.base import Pair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.simple import GaussianPair, LaplacePair
-from privet.clipping import Clip, record_sum
+from privet.clipping import Clip
 from privet.geometry import box
+from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import PAIRS, exact_ratio, false_points, first_false
 from privet.lectures.registry import check
 from privet.noise import add_gaussian
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.theory import rule
+from privet.sums import record_sum
 
 Vector = NDArray[np.float64]
 

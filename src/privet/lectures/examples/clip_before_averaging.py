@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.clipping import Clip, record_sum
+from privet.clipping import Clip
+from privet.sums import record_sum
 
 __all__ = ["MeanErrors", "clip_before_or_after"]
 

@@ -31,12 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.geometry import whole_space
+from privet.lectures import lectures_prescription
 from privet.losses import CustomLoss
 from privet.losses.base import Array
 from privet.privacy import Budget
 from privet.solvers import GradientStep
 from privet.solvers.descent import descend
-from privet.theory import lectures_prescription
 
 __all__ = ["PRINTED", "mean_iterate", "simulated_excess", "valley", "valley_excess"]
 

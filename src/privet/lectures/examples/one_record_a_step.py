@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from privet.accounting import Gaussian, epsilon
 from privet.accounting.amplification import amplified
 from privet.accounting.composition import Cost, advanced
-from privet.theory import rule
+from privet.lectures import rule
 
 __all__ = ["ManySteps", "against_full_batches", "n_squared_steps"]
 

@@ -23,7 +23,7 @@ from privet.geometry import l2_ball
 from privet.lectures.problems import average_loss, pointwise, separable
 from privet.losses import LogisticLoss
 from privet.plan import Plan
-from privet.problem import RecordProblem, glm
+from privet.problems import RecordProblem, glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import GradientStep, follow, projected_gradient_descent
 from privet.theory import exact_noise, rank_bound

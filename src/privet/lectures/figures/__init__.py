@@ -1,0 +1,7 @@
+"""The figures of the lectures' pages, each computed when it is drawn; needs `privet[plot]`."""
+
+from __future__ import annotations
+
+from privet.lectures.figures.constants import constants_figure
+
+__all__ = ["constants_figure"]

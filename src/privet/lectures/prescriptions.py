@@ -1,0 +1,296 @@
+"""The lectures' own prescriptions, as printed, next to the explicit ones, with what they cost.
+
+For comparison and teaching: a `LecturePrescription` is no `Prescription`, and nothing runs with it. The lectures
+have the "replace_one" relation throughout. Logs are natural; Λ = ln(1/δ).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from privet.errors import InvalidParameter
+from privet.lectures.rules import Rule, rule
+from privet.privacy import Budget
+from privet.theory.descent import average_iterate_bound, last_iterate_bound, nikolov_bound, rank_bound, second_moment
+from privet.theory.planner import plan_for
+from privet.theory.prescription import Prescription, Schedule
+from privet.theory.risk import RiskBound, positive, whole
+
+__all__ = ["LecturePrescription", "lectures_prescription"]
+
+Theorem = Literal["theorem_2_6", "theorem_4_1", "shamir_zhang", "nikolov"]
+
+_MOST = 2.0**62
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LecturePrescription:
+    """Steps, step size and noise as a lecture prints them, with what they prove and what they cost.
+
+    Made by `lectures_prescription`. `noise_stddev` is that of the mean gradient, `bound` what these T, η, σ prove
+    with every constant, `printed_risk` what the lecture prints, constants dropped by an O(·) taken as 1.
+
+    Examples
+    --------
+    >>> from privet import Budget
+    >>> found = lectures_prescription("theorem_2_6", n=1000, d=10, radius=1.0, diameter=1.0, lipschitz=1.0,
+    ...                               budget=Budget(epsilon=1, delta=1e-5))
+    >>> found.steps, f"{found.bound.value:.4f}", f"{found.explicit.excess_risk:.4f}"
+    (100000, '0.0488', '0.0334')
+    >>> f"{found.times_the_risk:.2f} {found.times_the_steps:.1f}", found.private
+    ('1.46 55.6', True)
+    """
+
+    theorem: Theorem
+    lecture: str
+    steps: int
+    step_size: float
+    schedule: Schedule
+    noise_stddev: float
+    noise_rule: str
+    """Name of the rule in `privet.theory.RULES` that sets the noise."""
+    bound: RiskBound
+    printed_risk: float
+    true_epsilon: float
+    """What the printed noise really gives at the budget's delta."""
+    private: bool
+    """Whether the printed noise certainly meets the budget."""
+    explicit: Prescription
+    """What `plan_for` prescribes for the same problem."""
+    remark: str
+
+    @property
+    def times_the_risk(self) -> float:
+        """The proven risk ÷ that of the explicit prescription."""
+        return self.bound.value / self.explicit.excess_risk
+
+    @property
+    def times_the_steps(self) -> float:
+        """The steps ÷ those of the explicit prescription."""
+        return self.steps / (self.explicit.steps or 1)
+
+
+def lectures_prescription(
+    theorem: Theorem,
+    *,
+    n: int,
+    d: int,
+    radius: float,
+    lipschitz: float | None = None,
+    budget: Budget,
+    diameter: float | None = None,
+    rank: int | None = None,
+    max_steps: int | None = None,
+) -> LecturePrescription:
+    """Return a lecture's T, η and σ as printed, next to the explicit ones.
+
+    T is rounded up to a whole number, at least 1; the rest is as printed, so the noise may be too little (`private`,
+    `true_epsilon`) or far too much.
+
+    Parameters
+    ----------
+    theorem :
+        "theorem_2_6" (Wu, row 31): T = ε²n²/d, η = Rεn/(TG√(dΛ)), σ of lemma 1.1, R the *diameter*;
+        "theorem_4_1" (Brown, row 49): T = n²ε², σ of claim 3.2, "an appropriate learning rate": the best one;
+        "shamir_zhang" (Razaviyayn, rows 86 to 89): η_t = c/√t, σ by advanced composition, T by "optimizing T";
+        "nikolov" (rows 115 to 117): σ by the ρ rule; T is left open there, and taken as ε²n²/((d+1)Λ), where its
+        two terms are equal
+    n, d, radius, lipschitz, budget, diameter, rank, max_steps : as in `plan_for`; `max_steps` caps both sides
+
+    Examples
+    --------
+    >>> from privet import Budget
+    >>> found = lectures_prescription("theorem_4_1", n=1000, d=500, radius=1.0, lipschitz=1.0, rank=5,
+    ...                               budget=Budget(epsilon=1, delta=1e-5))
+    >>> found.steps, found.private, f"{found.true_epsilon:.4f}"
+    (1000000, False, '1.1099')
+    """
+    if theorem not in get_args(Theorem):
+        raise InvalidParameter(
+            f"Expected one of {', '.join(get_args(Theorem))}, got {theorem!r}: the lectures prescribe nothing under it."
+        )
+    explicit = plan_for(
+        n=n,
+        d=d,
+        radius=radius,
+        lipschitz=lipschitz,
+        budget=budget,
+        neighbours="replace_one",
+        method={"theorem_2_6": "average", "theorem_4_1": "rank", "shamir_zhang": "last"}.get(theorem, "nikolov"),  # type: ignore[arg-type]
+        diameter=diameter,
+        rank=rank,
+        max_steps=max_steps,
+    )
+    width = 2.0 * radius if diameter is None else diameter
+    gradient = math.sqrt(d + 1.0) if theorem == "nikolov" else explicit.clip
+    problem = _Printed(
+        n=n,
+        radius=float(radius),
+        diameter=float(width),
+        gradient=gradient,
+        epsilon=positive("epsilon of the lectures' rules", budget.epsilon),
+        delta=budget.delta,
+        most=_MOST if max_steps is None else float(max_steps),
+        explicit=explicit,
+    )
+    if theorem == "theorem_2_6":
+        return _theorem_2_6(problem, d)
+    if theorem == "theorem_4_1":
+        return _theorem_4_1(problem, whole("rank", rank or 0))
+    if theorem == "shamir_zhang":
+        return _shamir_zhang(problem, d)
+    return _nikolov(problem, d)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Printed:
+    """The problem in the lectures' letters."""
+
+    n: int
+    radius: float
+    diameter: float
+    gradient: float
+    epsilon: float
+    delta: float
+    most: float
+    explicit: Prescription
+
+    @property
+    def log(self) -> float:
+        return -math.log(self.delta)
+
+    def whole(self, steps: float) -> int:
+        if self.most == _MOST and not steps < _MOST:
+            raise InvalidParameter(
+                "Expected a theorem that prescribes fewer than 2**62 steps, got more: no run has that many. "
+                "Pass max_steps."
+            )
+        # A product that should be whole may be a rounding above: do not count that as one more step.
+        return max(1, math.ceil(min(steps, self.most) * (1.0 - 2e-15)))
+
+    def noise(self, known: Rule, steps: int) -> float:
+        return known.printed_noise(
+            epsilon=self.epsilon, delta=self.delta, steps=steps, sensitivity=2.0 * self.gradient / self.n
+        )
+
+    def made(
+        self,
+        theorem: Theorem,
+        lecture: str,
+        known: Rule,
+        *,
+        steps: int,
+        step_size: float,
+        bound: RiskBound,
+        printed_risk: float,
+        remark: str,
+        schedule: Schedule = "constant",
+    ) -> LecturePrescription:
+        return LecturePrescription(
+            theorem=theorem,
+            lecture=lecture,
+            steps=steps,
+            step_size=step_size,
+            schedule=schedule,
+            noise_stddev=self.noise(known, steps),
+            noise_rule=known.name,
+            bound=bound,
+            printed_risk=printed_risk,
+            true_epsilon=known.true_epsilon(epsilon=self.epsilon, delta=self.delta, steps=steps),
+            private=known.is_true(epsilon=self.epsilon, delta=self.delta, steps=steps),
+            explicit=self.explicit,
+            remark=remark,
+        )
+
+
+def _theorem_2_6(p: _Printed, d: int) -> LecturePrescription:
+    known = rule("lemma_1_1")
+    steps = p.whole((p.epsilon * p.n) ** 2 / d)
+    eta = p.diameter * p.epsilon * p.n / (steps * p.gradient * math.sqrt(d * p.log))
+    bound = average_iterate_bound(
+        steps=steps,
+        distance=p.diameter,
+        lipschitz=p.gradient,
+        d=d,
+        noise_stddev=p.noise(known, steps),
+        step_size=eta,
+    )
+    return p.made(
+        "theorem_2_6",
+        "Wu, lecture 13, theorem 2.6",
+        known,
+        steps=steps,
+        step_size=eta,
+        bound=bound,
+        printed_risk=p.diameter * p.gradient * math.sqrt(d * p.log) / (p.epsilon * p.n),
+        remark="the O(·) hides (9 + 1/Λ)/2; R is the diameter, where a start at the centre needs the radius only",
+    )
+
+
+def _theorem_4_1(p: _Printed, rank: int) -> LecturePrescription:
+    known = rule("claim_3_2")
+    steps = p.whole((p.epsilon * p.n) ** 2)
+    sigma = p.noise(known, steps)
+    moment = second_moment(steps=steps, lipschitz=p.gradient, d=rank, noise_stddev=sigma)
+    bound = rank_bound(steps=steps, seminorm=p.radius, lipschitz=p.gradient, rank=rank, noise_stddev=sigma)
+    return p.made(
+        "theorem_4_1",
+        "Brown, lecture 13, theorem 4.1",
+        known,
+        steps=steps,
+        step_size=p.radius / math.sqrt(steps * moment),
+        bound=bound,
+        printed_risk=p.gradient * p.radius * math.sqrt(1.0 + 2.0 * rank * p.log) / (p.epsilon * p.n),
+        remark="claim 3.2 lacks a √2; with its noise 4 rank Λ follows where 2 rank Λ is printed, with enough noise 8",
+    )
+
+
+def _shamir_zhang(p: _Printed, d: int) -> LecturePrescription:
+    known = rule("advanced_composition")
+
+    def at(steps: int) -> RiskBound:
+        return last_iterate_bound(
+            steps=steps, diameter=p.diameter, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps)
+        )
+
+    def untrimmed(steps: int) -> float:
+        moment = second_moment(steps=steps, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps))
+        return math.sqrt(moment / steps) * (2.0 + math.log(steps))
+
+    # The best T among whole numbers spaced by 1 %, which is as good as the best to 1e-4 of the bound.
+    top = math.log(min(p.most, 1e18))
+    grid = sorted(
+        {int(math.exp(top * i / max(1.0, math.ceil(100.0 * top)))) for i in range(math.ceil(100.0 * top) + 1)}
+    )
+    steps = min(grid, key=untrimmed)
+    moment = second_moment(steps=steps, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps))
+    return p.made(
+        "shamir_zhang",
+        "Razaviyayn, lecture 11, excess risk of DP-GD",
+        known,
+        steps=steps,
+        step_size=p.diameter / math.sqrt(moment),
+        schedule="inverse_sqrt",
+        bound=at(steps),
+        printed_risk=p.gradient * p.diameter * min(1.0, math.sqrt(d) / (p.epsilon * p.n)),
+        remark="advanced composition wastes noise, the last iterate with c/√t a logarithm; use 'last_linear'",
+    )
+
+
+def _nikolov(p: _Printed, d: int) -> LecturePrescription:
+    known = rule("rho")
+    steps = p.whole((p.epsilon * p.n) ** 2 / ((d + 1.0) * p.log))
+    sigma = p.noise(known, steps)
+    moment = second_moment(steps=steps, lipschitz=p.gradient, d=d + 1, noise_stddev=sigma)
+    return p.made(
+        "nikolov",
+        "Nikolov, CSC2412, private gradient descent",
+        known,
+        steps=steps,
+        step_size=p.radius / math.sqrt(steps * moment),
+        bound=nikolov_bound(steps=steps, radius=p.radius, d=d, noise_stddev=sigma),
+        printed_risk=p.radius * (math.sqrt(d / steps) + d * math.sqrt(p.log) / (p.epsilon * p.n)),
+        remark="noise by kρ + √(2kρΛ) = ε, not by the printed ≈; G = √(d+1), where the ball gives a little less",
+    )

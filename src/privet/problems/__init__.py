@@ -1,0 +1,11 @@
+"""What is minimised: an average loss over private records, a public penalty and a public set."""
+
+from __future__ import annotations
+
+from privet.problems.grouped import GroupedProblem
+from privet.problems.linear import LinearProblem
+from privet.problems.make import glm, per_record
+from privet.problems.protocol import Problem
+from privet.problems.records import RecordProblem
+
+__all__ = ["GroupedProblem", "LinearProblem", "Problem", "RecordProblem", "glm", "per_record"]

@@ -1,0 +1,86 @@
+"""What every problem answers: sums over its private records, each bounded."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.clipping import Bounding, LatticeSum
+from privet.clipping.lattice import MOST_RECORDS
+from privet.geometry import ConvexSet
+from privet.losses import Ridge
+from privet.privacy import Unit
+
+__all__ = ["Problem"]
+
+Vector = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Problem(Protocol):
+    """Private records with a loss, seen through sums that are bounded; the rest is public.
+
+    `records` is public only under "replace_one" and "zero_out". With `unit` "person", a record is all that one person
+    has.
+    """
+
+    domain: ConvexSet
+    ridge: Ridge
+    shape: tuple[int, ...]
+
+    @property
+    def unit(self) -> Unit:
+        """Whom a record stands for."""
+        ...
+
+    @property
+    def lipschitz(self) -> float | None:
+        """A proven bound on every record's gradient norm over the domain, if there is one."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        ...
+
+    def gradient_sum(
+        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, most_records: int = MOST_RECORDS
+    ) -> LatticeSum:
+        """Sum of the bounded gradients of the records at `indices` (all by default). Private."""
+        ...
+
+    def plain_gradient(self, theta: Vector) -> Vector:
+        """The average gradient with the penalty's, neither bounded nor rounded. **Not private**: to compare with."""
+        ...
+
+    def difference_sum(
+        self,
+        theta: Vector,
+        anchor: Vector,
+        *,
+        rule: Bounding,
+        indices: IntArray | None = None,
+        most_records: int = MOST_RECORDS,
+    ) -> LatticeSum:
+        """Sum of ∇ℓ(θ) − ∇ℓ(anchor), record by record bounded as one vector. Private."""
+        ...
+
+    def slope_sum(
+        self,
+        theta: Vector,
+        direction: Vector,
+        *,
+        clip: float,
+        indices: IntArray | None = None,
+        most_records: int = MOST_RECORDS,
+    ) -> LatticeSum:
+        """Sum of (ℓ(θ + u) − ℓ(θ − u))/2 for the direction u, each cut to ±clip. Private."""
+        ...
+
+    def loss_sum(
+        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
+    ) -> LatticeSum:
+        """Sum of the losses less `centre` (a public number), each cut to ±clip. Private."""
+        ...

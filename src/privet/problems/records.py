@@ -1,0 +1,127 @@
+"""Any loss through one gradient a record; clipping carries the privacy claim alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.clipping import Bounding, Clip, LatticeSum
+from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
+from privet.errors import InvalidParameter
+from privet.geometry import ConvexSet
+from privet.losses import RecordLoss, Ridge
+from privet.privacy import Unit
+from privet.sums import record_sum
+
+__all__ = ["RecordProblem"]
+
+Vector = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class RecordProblem:
+    """Any loss with per-record gradients. Made by `per_record`."""
+
+    lipschitz: float | None = None
+    unit: Unit = "record"
+
+    def __init__(
+        self, loss: RecordLoss, X: Any, y: Any, *, shape: tuple[int, ...], domain: ConvexSet, ridge: Ridge
+    ) -> None:
+        self.loss, self.X, self.y, self.shape, self.domain, self.ridge = loss, X, y, shape, domain, ridge
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return int(self.X.shape[0])
+
+    def gradient_sum(
+        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, most_records: int = MOST_RECORDS
+    ) -> LatticeSum:
+        return self._sum(lambda X, y: self._gradients(theta, X, y), self.shape, rule, indices, most_records)
+
+    def plain_gradient(self, theta: Vector) -> Vector:
+        return np.asarray(self._gradients(theta, self.X, self.y).mean(axis=0)) + self.ridge.gradient(theta)
+
+    def difference_sum(
+        self,
+        theta: Vector,
+        anchor: Vector,
+        *,
+        rule: Bounding,
+        indices: IntArray | None = None,
+        most_records: int = MOST_RECORDS,
+    ) -> LatticeSum:
+        def differences(X: Any, y: Any) -> NDArray[Any]:
+            return np.asarray(self._gradients(theta, X, y) - self._gradients(anchor, X, y))
+
+        return self._sum(differences, self.shape, rule, indices, most_records)
+
+    def slope_sum(
+        self,
+        theta: Vector,
+        direction: Vector,
+        *,
+        clip: float,
+        indices: IntArray | None = None,
+        most_records: int = MOST_RECORDS,
+    ) -> LatticeSum:
+        def slopes(X: Any, y: Any) -> NDArray[Any]:
+            ahead, behind = (self.loss.values(theta + sign * direction, X, y) for sign in (1, -1))
+            return np.asarray((ahead - behind) / 2)
+
+        return self._sum(slopes, (), Clip(clip=clip), indices, most_records)
+
+    def loss_sum(
+        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
+    ) -> LatticeSum:
+        return self._sum(
+            lambda X, y: np.asarray(self.loss.values(theta, X, y)) - centre, (), Clip(clip=clip), None, most_records
+        )
+
+    def _sum(
+        self,
+        contributions: Callable[[Any, Any], NDArray[Any]],
+        shape: tuple[int, ...],
+        rule: Bounding,
+        indices: IntArray | None,
+        most_records: int,
+    ) -> LatticeSum:
+        """Bounded sum, a block of records at a time.
+
+        Every block has one public size, the last one filled up with its first record: a matrix product may round a
+        row differently with the number of rows beside it, and then one record more would change the others' shares.
+        """
+        count = self.records if indices is None else len(indices)
+        check_count(count, most_records)
+        rows = _power_of_two(max(1, min(256, 2**20 // math.prod(shape), 2 * most_records - 1)))
+        units, within = np.zeros(shape, dtype=np.int64), 0
+        for first in range(0, count, rows):
+            chosen = np.arange(first, min(first + rows, count)) if indices is None else indices[first : first + rows]
+            part = np.append(chosen, np.full(rows - len(chosen), chosen[0]))
+            with np.errstate(all="ignore"):
+                block = contributions(self.X[part], self.y[part])
+            if np.shape(block) != (rows, *shape):
+                raise InvalidParameter(
+                    f"Expected one value of shape {shape} a record, got rows of shape {np.shape(block)[1:]} or another "
+                    "number of them: a sum or mean over records has no per-record bound. Return one row a record."
+                )
+            share = record_sum(block[: len(chosen)], rule=rule, most_records=most_records)
+            units += share.units
+            within += share.within
+        step = lattice_step(rule.clip, most_records=most_records)
+        return LatticeSum(units=units, step=step, clip=rule.clip, within=within)
+
+    def _gradients(self, theta: Vector, X: Any, y: Any) -> NDArray[Any]:
+        return np.asarray(self.loss.gradients(theta, X, y), dtype=np.float64)
+
+    def __repr__(self) -> str:
+        return f"RecordProblem(private records, {self.loss!r}, shape={self.shape}, domain={self.domain!r})"
+
+
+def _power_of_two(most: int) -> int:
+    return 1 << (most.bit_length() - 1)

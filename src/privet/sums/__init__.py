@@ -1,0 +1,27 @@
+"""Exact sums over bounded records: gradients, second moments, counts. Private until noise is added."""
+
+from __future__ import annotations
+
+from privet.sums.curvature import curvature_sum
+from privet.sums.glm import glm_sum, gram_sum, scalar_sum
+from privet.sums.people import People, people_scalar_sum, people_sum, row_weights, split_people
+from privet.sums.records import record_sum
+from privet.sums.sandwich import norm_counts, sandwich_sums
+from privet.sums.table import Table, bounded_table
+
+__all__ = [
+    "People",
+    "Table",
+    "bounded_table",
+    "curvature_sum",
+    "glm_sum",
+    "gram_sum",
+    "norm_counts",
+    "people_scalar_sum",
+    "people_sum",
+    "record_sum",
+    "row_weights",
+    "sandwich_sums",
+    "scalar_sum",
+    "split_people",
+]

@@ -1,0 +1,155 @@
+"""Records a block at a time, in as many threads as pay; what a block is made of never shows in a sum."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from threadpoolctl import ThreadpoolController
+
+from privet.sums.compiled import Kernels, kernels_for
+from privet.sums.table import Table
+
+__all__ = ["IntArray", "Work", "blas", "block_rows", "pooled", "product", "shared", "workers_for"]
+
+_BLOCK = 2**19  # values a block of floats holds: four megabytes, well inside the last cache
+_MOST_ROWS = 4096  # so that a block's shares, below 2^41 each, sum exactly in floats
+_NARROW = 4  # blocks of 16-bit rows are so many times longer: less talk between threads, and as many bytes
+_BLAS_ALONE = 2**15  # values below which BLAS keeps to one thread by itself; above, its threads wait for each other
+_WORTH_A_THREAD = 2**21  # values below which a second thread costs more than it brings
+
+IntArray = NDArray[np.int64]
+
+
+class Work:
+    """One thread's buffers: blocks of a multiple of 64 records, the last one padded with empty ones.
+
+    So each record meets the same vector instructions wherever it stands. Features of a block are floats, or, where
+    `compiled` is not None, the 16-bit rows themselves without padding: `predictions` and `weighted` know either.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        labels: NDArray[np.float64],
+        indices: IntArray | None,
+        rows: int,
+        compiled: Kernels | None = None,
+    ) -> None:
+        self.table, self.labels, self.indices = table, labels, indices
+        self.rows, self.compiled = rows, compiled
+        self.x = None if table.is_sparse or compiled else np.zeros((self.rows, table.shape[1]))
+        self.y, self.inverse = np.zeros((self.rows, *labels.shape[1:])), np.zeros(self.rows)
+
+    def blocks(self, first: int, last: int) -> Any:
+        """Features, labels and inverse norms of the records first..last-1, a block at a time."""
+        for start in range(first, last, self.rows):
+            size = min(self.rows, last - start)
+            part: Any = slice(start, start + size)
+            if self.indices is not None:
+                part = self.indices[part]
+            self.y[:size], self.inverse[:size] = self.labels[part], self.table.inverse_norms[part]
+            self.y[size:], self.inverse[size:] = 0.0, 0.0
+            if self.compiled is not None:
+                yield np.require(self.table.units[part], requirements=["C", "A"]), self.y, self.inverse
+            elif self.x is None:
+                yield _padded(self.table.units[part], self.rows), self.y, self.inverse
+            else:
+                np.copyto(self.x[:size], self.table.units[part])
+                self.x[size:] = 0.0
+                yield self.x, self.y, self.inverse
+
+    def predictions(self, x: Any, theta_units: NDArray[np.float64]) -> NDArray[np.float64]:
+        """⟨x, θ⟩ of a block's records, in units; theta in whole ones that keep every sum below 2^53."""
+        if self.compiled is None:
+            return np.asarray(product(x, theta_units))
+        z = np.empty((self.rows, *theta_units.shape[1:]))
+        z[len(x) :] = 0.0
+        columns = np.ascontiguousarray(np.atleast_2d(theta_units.T))
+        self.compiled.predict(x, columns, z.reshape(self.rows, -1)[: len(x)])
+        return z
+
+    def weighted(self, x: Any, a: NDArray[np.float64]) -> IntArray:
+        """Σ a·x over a block's records, exact; a in whole units that keep every share within 2^41."""
+        if self.compiled is not None:
+            total = np.zeros((*a.shape[1:], x.shape[1]), dtype=np.int64)
+            weights = np.ascontiguousarray(np.atleast_2d(a[: len(x)].T))
+            self.compiled.weigh(x, weights, np.atleast_2d(total))
+            return total.T
+        wide = product(a, x) if a.ndim == 1 and isinstance(x, np.ndarray) else product(x.T, a)
+        return np.asarray(wide).astype(np.int64)
+
+
+def product(a: Any, b: Any) -> Any:
+    """a @ b. For arrays NumPy's `dot`, which lets other threads work meanwhile, as `@` on a vector does not."""
+    return np.dot(a, b) if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) else a @ b
+
+
+def _padded(rows: Any, count: int) -> Any:
+    starts = np.append(rows.indptr, np.full(count - rows.shape[0], rows.indptr[-1]))
+    return sparse.csr_matrix((rows.data, rows.indices, starts), shape=(count, rows.shape[1]))
+
+
+def block_rows(columns: int, longer: int = 1) -> int:
+    """Rows a block holds: a multiple of 64, between 64 and 4096, or `longer` times as many."""
+    return max(64, min(_MOST_ROWS * longer, _BLOCK * longer // columns // 64 * 64))
+
+
+def shared(
+    share: Callable[[Work, int, int], tuple[IntArray, int]],
+    table: Table,
+    labels: NDArray[np.float64],
+    indices: IntArray | None,
+    count: int,
+    threads: int | None,
+    *,
+    outputs: int = 0,
+) -> list[tuple[IntArray, int]]:
+    """The shares of all threads; whole blocks each. BLAS itself is kept to one thread a caller.
+
+    `outputs`, if not 0, says that the share leaves all work with features to `Work`, so that they may be 16-bit rows,
+    and how many predictions a record has.
+    """
+    values = count * table.shape[1]
+    compiled = kernels_for(table.units, values, outputs) if outputs else None
+    rows = min(block_rows(table.shape[1], _NARROW if compiled else 1), 64 * max(1, -(-count // 64)))
+    blocks = -(-count // rows)
+    workers = workers_for(values, blocks, threads)
+    edges = [min(count, blocks * i // workers * rows) for i in range(workers + 1)]
+    work = [Work(table, labels, indices, rows, compiled) for _ in range(workers)]
+    return pooled(share, work, edges, values)
+
+
+def workers_for(values: int, blocks: int, threads: int | None) -> int:
+    """How many threads are worth it."""
+    return max(1, min(threads if threads is not None else min(_cores(), values // _WORTH_A_THREAD), blocks))
+
+
+def pooled(
+    share: Callable[[Work, int, int], tuple[IntArray, int]], work: list[Work], edges: list[int], values: int
+) -> list[tuple[IntArray, int]]:
+    """Each worker's share of what lies between two edges."""
+    if len(work) == 1 and (work[0].compiled or values < _BLAS_ALONE):
+        return [share(work[0], edges[0], edges[1])]
+    with blas().limit(limits=1):
+        if len(work) == 1:
+            return [share(work[0], edges[0], edges[1])]
+        with ThreadPoolExecutor(len(work)) as pool:
+            return list(pool.map(share, work, edges[:-1], edges[1:]))
+
+
+@cache
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+@cache
+def blas() -> ThreadpoolController:
+    """Who tells BLAS how many threads it may use."""
+    return ThreadpoolController()

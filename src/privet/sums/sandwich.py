@@ -1,0 +1,155 @@
+"""The sums behind a standard error: of bounded curvatures (the bread), of squared gradients (the meat), of norms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_clip, check_count
+from privet.errors import InvalidParameter
+from privet.sums.blocks import IntArray, Work, shared
+from privet.sums.glm import Derivative, _rounded
+from privet.sums.table import Table
+
+__all__ = ["norm_counts", "sandwich_sums"]
+
+_ROW_BITS = 5  # beyond the rows' own 15, as in curvature.py: a block of 2^12 products of 2^40 is below 2^53
+_CLIP_BITS = 20  # of a gradient of the clip's length
+
+
+def sandwich_sums(
+    derivative: Derivative,
+    curvature: Derivative,
+    table: Table,
+    labels: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    *,
+    clip: float,
+    smoothness: float,
+    most_records: int = MOST_RECORDS,
+    threads: int | None = None,
+) -> tuple[LatticeSum, LatticeSum]:
+    """Σ h x xᵀ ÷ smoothness over records whose gradient is not clipped, and Σ g gᵀ over all clipped gradients g.
+
+    The first is, but for its unit, the Hessian of the clipped objective: where |ℓ′|·‖x‖ exceeds the clip, the
+    clipped gradient does not change with θ along x. The second is what its sampling error is made of.
+
+    Promise: each record's share is r rᵀ with r a whole vector, of l2 norm at most row_norm ÷ √step in the first sum
+    and clip ÷ √step in the second, in exact arithmetic. So one record moves the first by at most row_norm², the
+    second by at most clip² in Frobenius norm. What is not finite counts as zero; neither the order of the rows nor
+    blocks nor threads change a bit.
+    Theorem: docs/proofs/intervals.md, section 1.
+
+    Parameters
+    ----------
+    derivative, curvature : ∂ℓ/∂z and ∂²ℓ/∂z², functions of each record's own z and y
+    clip : bound on a record's gradient norm
+    smoothness : the public bound on the curvature
+    others : as in `glm_sum`
+
+    Examples
+    --------
+    >>> from privet.sums import bounded_table
+    >>> table = bounded_table(np.array([[1.0, 0.0], [0.0, 1.0]]), row_norm=1.0)
+    >>> bread, meat = sandwich_sums(lambda z, y: z - y, lambda z, y: np.ones_like(z), table, np.array([0.5, 9.0]),
+    ...                             np.zeros(2), clip=1.0, smoothness=1.0)
+    >>> bread.value.round(3).tolist(), meat.value.round(3).tolist()
+    ([[1.0, 0.0], [0.0, 0.0]], [[0.25, 0.0], [0.0, 1.0]])
+    """
+    smoothness = check_clip(smoothness, name="smoothness")
+    clip = check_clip(clip)
+    count = table.shape[0]
+    check_count(count, most_records)
+    room = 61 - max(most_records - 1, 0).bit_length()
+    extra = min(_ROW_BITS, (room - 30) // 2)
+    if extra < 0:
+        raise InvalidParameter(
+            f"Expected at most 2^31 records in one sum, got {most_records:,}: it could overflow 64 bits. "
+            "Use fewer records."
+        )
+    finer = 2.0**extra
+    grid = math.ldexp(1.0, math.frexp(clip)[1] - min(_CLIP_BITS, room // 2))  # the clip is 2^(b−1) to 2^b of it
+    most = float(math.floor(clip / grid))
+    theta_units, theta_step = _rounded(theta)
+
+    def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
+        total = np.zeros((2, table.shape[1], table.shape[1]), dtype=np.int64)
+        for x, y, inverse in work.blocks(first, last):
+            with np.errstate(all="ignore"):
+                z = (x @ theta_units) * (table.step * theta_step)
+                slope = np.abs(np.array(derivative(z, y), dtype=np.float64)) * (table.step / grid)
+                bend = np.array(curvature(z, y), dtype=np.float64)
+            slope[~np.isfinite(slope)] = 0.0
+            bend[~np.isfinite(bend)] = 0.0
+            cap = most * inverse  # slope · ‖x‖ is within the clip when slope ≤ cap
+            bend[slope > cap] = 0.0
+            bent = finer * np.minimum(np.sqrt(np.maximum(bend, 0.0) / smoothness), 1.0)
+            total[0] += _outer(x, bent)
+            total[1] += _outer(x, np.minimum(slope, cap))
+        return total, 0
+
+    parts = shared(share, table, labels, None, count, threads)
+    bread, meat = np.sum([units for units, _ in parts], axis=0)
+    return (
+        LatticeSum(units=bread, step=(table.step / finer) ** 2, clip=table.row_norm * table.row_norm),
+        LatticeSum(units=meat, step=grid**2, clip=math.nextafter(clip * clip, math.inf)),
+    )
+
+
+def norm_counts(
+    derivative: Derivative,
+    table: Table,
+    labels: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    *,
+    edges: NDArray[np.float64],
+    most_records: int = MOST_RECORDS,
+    threads: int | None = None,
+) -> LatticeSum:
+    """How many records have a gradient longer than edges[0], at most that but longer than edges[1], and so on.
+
+    Promise: a record is counted in one bin at most, on its own z and y, so that it moves the counts by at most 1 in l2
+    norm; exchanged, by at most √2. Records whose gradient is zero, not finite, or at most the last edge, in none.
+
+    Parameters
+    ----------
+    edges : positive, falling; public
+    others : as in `glm_sum`
+
+    Examples
+    --------
+    >>> from privet.sums import bounded_table
+    >>> table = bounded_table(np.array([[1.0], [0.5], [0.5]]), row_norm=1.0)
+    >>> norm_counts(lambda z, y: z - y, table, np.array([3.0, 1.0, 0.1]), np.zeros(1), edges=np.array([1.0, 0.4])).value
+    array([1., 1.])
+    """
+    count = table.shape[0]
+    check_count(count, min(most_records, 2**31))  # counted in units of 2^-30
+    theta_units, theta_step = _rounded(theta)
+    scaled = np.array([check_clip(edge, name="edges") for edge in edges]) / table.step
+
+    def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
+        total = np.zeros(len(scaled), dtype=np.int64)
+        for x, y, inverse in work.blocks(first, last):
+            with np.errstate(all="ignore"):
+                slope = np.abs(np.array(derivative((x @ theta_units) * (table.step * theta_step), y), dtype=np.float64))
+            slope[~(np.isfinite(slope) & (inverse > 0))] = 0.0
+            places = np.count_nonzero(slope[:, None] <= scaled * inverse[:, None], axis=1)  # edges it does not pass
+            total += np.bincount(places, minlength=len(scaled) + 1)[:-1]
+        return total, 0
+
+    parts = shared(share, table, labels, None, count, threads)
+    return LatticeSum(units=np.sum([units for units, _ in parts], axis=0) << 30, step=2.0**-30, clip=1.0)
+
+
+def _outer(x: NDArray[np.float64], weight: NDArray[np.float64]) -> IntArray:
+    """Σ r rᵀ with r the weighted row, each value rounded towards zero."""
+    if isinstance(x, np.ndarray):
+        r = np.trunc(x * weight[:, None])
+        return np.asarray((r.T @ r).astype(np.int64))
+    r = sparse.csr_matrix(x.multiply(weight[:, None]))
+    np.trunc(r.data, out=r.data)
+    return np.asarray((r.T @ r).toarray().astype(np.int64))
