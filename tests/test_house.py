@@ -28,6 +28,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Imports point to the left only.
 ROOMS = [
     "errors",
+    "_checks",
     "privacy",
     "randomness",
     "accounting",

@@ -1,0 +1,106 @@
+"""Checks of public parameters, in one place: what counts as a whole number or a number is the same everywhere.
+
+Plain and NumPy integers are whole numbers, Booleans of either kind are not; numbers are plain, NumPy's or exact
+fractions, and come back as plain floats. Every refusal says what was expected, what came, what would break and what to
+do. Parameters are public, so they may be quoted; cells of a table never come here.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from privet.errors import InvalidParameter
+
+__all__ = ["between", "is_number", "is_whole", "number", "one_of", "positive", "whole"]
+
+_BOOLEANS = ("bool", "bool_")
+
+
+def is_whole(value: Any) -> bool:
+    """Whether `value` is a whole number; True and False are not."""
+    return isinstance(value, numbers.Integral) and type(value).__name__ not in _BOOLEANS
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a real number that is neither infinite nor NaN; True and False are not."""
+    if not isinstance(value, numbers.Real) or type(value).__name__ in _BOOLEANS:
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
+
+
+def whole(name: str, value: Any, *, least: int = 1, most: int | None = None, because: str, use: str) -> int:
+    """Return `value` as an int from `least` to `most`, else refuse: `because` says what breaks, `use` what to do.
+
+    Examples
+    --------
+    >>> whole("steps", 10, because="a run has a whole number of steps", use="Use e.g. 100.")
+    10
+    >>> whole("steps", True, because="a run has a whole number of steps", use="Use e.g. 100.")
+    Traceback (most recent call last):
+        ...
+    privet.errors.InvalidParameter: Expected steps to be a whole number of at least 1, got True: a run has a whole \
+number of steps. Use e.g. 100.
+    """
+    if is_whole(value) and int(value) >= least and (most is None or int(value) <= most):
+        return int(value)
+    span = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise InvalidParameter(f"Expected {name} to be a whole number {span}, got {value!r}: {because}. {use}")
+
+
+def number(name: str, value: Any, *, because: str, use: str) -> float:
+    """Return `value` as a finite float, else refuse."""
+    if is_number(value):
+        return float(value)
+    raise InvalidParameter(f"Expected {name} to be a finite number, got {value!r}: {because}. {use}")
+
+
+def positive(name: str, value: Any, *, because: str, use: str, zero: bool = False) -> float:
+    """Return `value` as a finite float above 0 (or from 0, with `zero`), else refuse.
+
+    Examples
+    --------
+    >>> positive("radius", 2, because="a ball has a size", use="Use e.g. 1.")
+    2.0
+    """
+    if is_number(value) and (float(value) > 0 or (zero and float(value) == 0)):
+        return float(value)
+    kind = "a finite number of at least 0" if zero else "a positive finite number"
+    raise InvalidParameter(f"Expected {name} to be {kind}, got {value!r}: {because}. {use}")
+
+
+def between(
+    name: str,
+    value: Any,
+    low: float,
+    high: float,
+    *,
+    because: str,
+    use: str,
+    closed: tuple[bool, bool] = (False, False),
+) -> float:
+    """Return `value` as a float between `low` and `high`, ends included where `closed` says so, else refuse.
+
+    Examples
+    --------
+    >>> between("rate", 1, 0, 1, closed=(False, True), because="it is a probability", use="Use e.g. 0.01.")
+    1.0
+    """
+    if is_number(value):
+        found = float(value)
+        if (low < found < high) or (closed[0] and found == low) or (closed[1] and found == high):
+            return found
+    span = f"{'[' if closed[0] else '('}{low:g}, {high:g}{']' if closed[1] else ')'}"
+    raise InvalidParameter(f"Expected {name} in {span}, got {value!r}: {because}. {use}")
+
+
+def one_of(name: str, value: Any, known: tuple[str, ...], *, because: str, use: str) -> str:
+    """Return `value` if it is one of the names in `known`, else refuse and say which there are."""
+    if isinstance(value, str) and value in known:
+        return value
+    listed = ", ".join(map(repr, known))
+    raise InvalidParameter(f"Expected {name} to be one of {listed}, got {value!r}: {because}. {use}")
