@@ -12,7 +12,7 @@ import pytest
 from privet import _checks as checks
 from privet.errors import InvalidParameter
 
-WORDS = {"because": "nothing works with it", "use": "Use 3."}
+WORDS: dict[str, Any] = {"because": "nothing works with it", "use": "Use 3."}
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
