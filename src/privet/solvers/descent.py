@@ -151,7 +151,7 @@ def descended(
 def guaranteed(plan: Plan, delta: float, random: Random) -> Guarantee:
     """The plan's guarantee; void if the randomness is a fixed seed's."""
     found = plan.guarantee(delta=delta)
-    return found.voided("fixed seed: whoever knows it can subtract the noise") if random.void else found
+    return found.invalidate("fixed seed: whoever knows it can subtract the noise") if random.void else found
 
 
 def starting_point(problem: Problem, start: Vector | None) -> Vector:
