@@ -151,7 +151,7 @@ def test_every_bit_is_fair_and_independent_of_the_next_word() -> None:
 @pytest.mark.parametrize("count", [-1, 1.5, True, "3", None])
 def test_a_wrong_count_is_refused(count: int) -> None:
     """Counts are whole numbers, at least 0."""
-    with pytest.raises(InvalidParameter, match="whole number of words"):
+    with pytest.raises(InvalidParameter, match="number of words to be a whole number of at least 0"):
         system_random().words(count)
 
 

@@ -32,7 +32,7 @@ class Ridge:
     strength: float
 
     def __post_init__(self) -> None:
-        check_number("strength", self.strength, strict=False)
+        check_number("strength", self.strength, zero=True)
 
     @np.errstate(all="ignore")
     def value(self, theta: ArrayLike) -> float:

@@ -8,7 +8,7 @@ colour-blind) *and* by dashes. Needs the extra `privet[plot]`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet import accounting
+from privet._checks import whole
 from privet.accounting.events import Event
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_neighbours, up, words
@@ -145,7 +146,10 @@ def steps_figure(
     check_delta(delta)
     check_neighbours(neighbours)
     named = _named(steps_of)
-    counts = _counts(steps) if isinstance(steps, int) else [int(step) for step in steps]
+    if isinstance(steps, Iterable):
+        counts = [int(step) for step in steps]
+    else:
+        counts = _counts(whole("steps", steps, because="a run has whole steps", use="Use e.g. 1000."))
     curves = {
         ", ".join(word for word in (name, accountant if len(accountants) > 1 else "") if word): (event, accountant)
         for name, event in named.items()
