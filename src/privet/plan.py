@@ -33,7 +33,7 @@ class Plan:
     --------
     >>> from privet.clipping import Clip
     >>> from privet.sampling import Poisson
-    >>> plan = Plan(sampling=Poisson(rate=0.01), bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=1_000,
+    >>> plan = Plan(sampling=Poisson(sampling_rate=0.01), bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=1_000,
     ...             records=10_000, neighbours="add_remove")
     >>> plan.event
     Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1000
@@ -67,7 +67,7 @@ class Plan:
             wrong = self.bounding if isinstance(self.sampling, Sampling) else self.sampling
             raise InvalidParameter(
                 f"Expected a sampling scheme and a way to bound gradients, got {wrong!r}: neither batches nor a price "
-                "follow from it. Use e.g. sampling=Poisson(rate=0.01) and bounding=Clip(clip=1.0)."
+                "follow from it. Use e.g. sampling=Poisson(sampling_rate=0.01) and bounding=Clip(clip=1.0)."
             )
         real = isinstance(self.noise_multiplier, numbers.Real)
         if not real or not math.isnan(self.noise_multiplier):

@@ -69,7 +69,7 @@ def one_record_moves_at_most_the_clip() -> None:
 def the_divisor_is_public() -> None:
     """With hardly any noise a mean times the public divisor is the whole number of records drawn."""
     problem = glm("half_squared", np.ones((20, 1)), -np.ones(20), row_norm=1.0)
-    step = private(problem, 40, 1e-6, clip=2.0, sampling=Poisson(rate=0.2))
+    step = private(problem, 40, 1e-6, clip=2.0, sampling=Poisson(sampling_rate=0.2))
     sizes = np.array([float(step(np.zeros(1))[0]) for _ in range(40)]) * 4
     assert np.abs(sizes - np.rint(sizes)).max() < 1e-3
     assert sizes.std() > 0.5
@@ -86,7 +86,7 @@ def drawn(steps: int) -> list[Any]:
         return original(theta, **kwargs)
 
     problem.gradient_sum = spy
-    step = private(problem, steps, 1.0, sampling=Poisson(rate=0.1))
+    step = private(problem, steps, 1.0, sampling=Poisson(sampling_rate=0.1))
     for _ in range(steps):
         step(np.zeros(1))
     return seen

@@ -91,7 +91,7 @@ def solved(
         update = GradientStep(step_size=size, momentum=settings.momentum)
         path: dict[str, Any] = {"steps": settings.steps, "clip": settings.clip, "release": "tail_average"}
         if settings.solver == "sgd":
-            result = dp_sgd(problem, sampling=Poisson(rate=settings.rate), update=update, **path, **shared)
+            result = dp_sgd(problem, sampling=Poisson(sampling_rate=settings.rate), update=update, **path, **shared)
         else:
             result = dp_gd(problem, update=update, **path, **shared)
     return Solved(result=result, event=result.plan.event)

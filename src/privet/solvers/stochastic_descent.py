@@ -48,7 +48,7 @@ def dp_sgd(
     problem : what is minimised
     budget : the (epsilon, delta) to meet
     steps : noisy gradients to take
-    sampling : Poisson(rate=...), FixedSize(batch=...), OneRecord(), Cyclic(batch=...) or FullBatch()
+    sampling : Poisson(sampling_rate=...), FixedSize(batch=...), OneRecord(), Cyclic(batch=...) or FullBatch()
     clip : per-record bound on the gradient norm; short for bounding=Clip(clip=...)
     bounding : another way to bound: Automatic(...), Adaptive(...), Declared(...)
     step_size : η, or a function of t = 1, 2, …
@@ -65,7 +65,7 @@ def dp_sgd(
     >>> from privet import Budget, dp_sgd, glm
     >>> from privet.sampling import Poisson
     >>> problem = glm("half_squared", [[1.0]] * 500, [0.5] * 500, row_norm=1.0)
-    >>> result = dp_sgd(problem, budget=Budget(epsilon=1, delta=1e-6), steps=100, sampling=Poisson(rate=0.1),
+    >>> result = dp_sgd(problem, budget=Budget(epsilon=1, delta=1e-6), steps=100, sampling=Poisson(sampling_rate=0.1),
     ...                 clip=1.0, step_size=0.1)
     >>> result.plan.event
     Gaussian(noise_multiplier=...).poisson(rate=0.1) * 100

@@ -156,7 +156,7 @@ def descent_against_output_perturbation(sign: float = 1.0) -> Finding:
         convex=False,
     )
     problem = glm(wells, [[1.0]] * 50, [0.0] * 50, row_norm=1.0, domain=l2_ball(radius=1.0))
-    runs = dp_sgd(problem, budget=budget, steps=5, sampling=Poisson(rate=0.2), clip=1.0)
+    runs = dp_sgd(problem, budget=budget, steps=5, sampling=Poisson(sampling_rate=0.2), clip=1.0)
     try:
         output_perturbation(problem, budget=budget)
         refused = False
