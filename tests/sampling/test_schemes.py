@@ -32,7 +32,7 @@ def inclusion_p_value(scheme: Sampling, rate: float, count: int, steps: int) -> 
     ("scheme", "rate"), [(Poisson(sampling_rate=0.3), 0.3), (FixedSize(batch=4), 0.2), (OneRecord(), 0.05)]
 )
 def test_every_record_is_drawn_as_often_as_priced(scheme: Sampling, rate: float) -> None:
-    """Inclusion counts of 20 records over 4,000 steps pass a binomial test (row 35).
+    """Inclusion counts of 20 records over 4,000 steps pass a binomial test.
 
     False-positive rate 1e-6 (Bonferroni); a rate that is off by a fifth is seen with power above 0.99.
     """
@@ -83,7 +83,7 @@ def test_a_cyclic_pass_reads_each_record_once(count: int) -> None:
 
 
 def test_a_cyclic_batch_is_not_priced_as_poisson() -> None:
-    """Without random batches there is no amplification: the price of an epoch is that of a full release (row 35)."""
+    """Without random batches there is no amplification: the price of an epoch is that of a full release."""
     noise = Gaussian(noise_multiplier=2.0)
     cyclic = Cyclic(batch=10).event(noise, steps=10, records=100, neighbours="zero_out")
     poisson = Poisson(sampling_rate=0.1).event(noise, steps=10, records=100, neighbours="zero_out")
@@ -94,7 +94,7 @@ def test_a_cyclic_batch_is_not_priced_as_poisson() -> None:
 
 
 def test_a_fixed_size_is_not_priced_as_poisson() -> None:
-    """Each scheme emits its own event; under add_remove a fixed size has no proven bound (rows 33, 35)."""
+    """Each scheme emits its own event; under add_remove a fixed size has no proven bound."""
     noise = Gaussian(noise_multiplier=1.0)
     event = FixedSize(batch=5).event(noise, steps=7, records=50, neighbours="replace_one")
     assert event == noise.without_replacement(batch=5, records=50) * 7
@@ -131,13 +131,13 @@ def test_a_poisson_batch_costs_what_the_batch_costs() -> None:
 
 
 def test_divisors_are_public_and_never_the_realised_size() -> None:
-    """The divisor depends on the declared number of records alone (rows 23, 24)."""
+    """The divisor depends on the declared number of records alone."""
     assert [scheme.batch_size(20) for scheme in ALL] == [20.0, 6.0, 4.0, 1.0, 4.0]
     assert Cyclic(batch=50).batch_size(20) == 20.0
 
 
 def test_empty_data_and_empty_batches_are_batches() -> None:
-    """No records, or none that joined, is an empty batch, not an error (row 25)."""
+    """No records, or none that joined, is an empty batch, not an error."""
     random = fixed_seed_voids_guarantee(4)
     for step in range(5):
         for count in (0, 1):
@@ -165,7 +165,7 @@ def test_batches_that_are_no_number_of_records_are_refused(batch: Any) -> None:
 
 
 def test_schemes_hold_no_state_that_could_be_logged() -> None:
-    """A scheme is a value of public fields; drawing leaves no trace of indices in it (row 36)."""
+    """A scheme is a value of public fields; drawing leaves no trace of indices in it."""
     for scheme in ALL:
         before = repr(scheme)
         drawn(scheme, 9, 3)

@@ -281,7 +281,7 @@ def snapshots_uncharged(patch: Patch) -> None:
 def ridge_inside_the_clip(patch: Patch) -> None:
     def summed(self: Any, theta: Any, *, rule: Any, indices: Any = None, most_records: int = 2**27) -> Any:
         X = self.table.units * self.table.step
-        rows = X * np.asarray(self.loss.derivative(X @ theta, self.labels))[:, None] + self.ridge.strength * theta
+        rows = X * np.asarray(self.loss.derivative(X @ theta, self.labels))[:, None] + self.ridge.alpha * theta
         return record_sum(rows, rule=rule, most_records=most_records)
 
     patch.setattr(LinearProblem, "gradient_sum", summed)

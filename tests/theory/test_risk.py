@@ -46,6 +46,6 @@ def test_a_bound_is_a_number_with_a_name() -> None:
     assert float(low) >= 1.0
     assert smaller(low, high) is low
     assert smaller(high, low) is low
-    assert "row 78" in str(low)
+    assert "claim 78" in str(low)
     with pytest.raises(InvalidParameter):
         RiskBound(value=-1.0, theorem="", assumptions=())

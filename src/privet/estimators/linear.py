@@ -190,7 +190,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             keep = np.asarray(loss.admissible(labels), dtype=bool)
         rows = _scaled_sparse(X, scaling) if sparse.issparse(X) else X
         table = bounded_table(rows, row_norm=1.0, keep=keep, prepare=None if sparse.issparse(X) else scaling.prepare)
-        known, ridge = np.where(keep if weights is None else keep[:, None], labels, 0.0), Ridge(strength=self.alpha)
+        known, ridge = np.where(keep if weights is None else keep[:, None], labels, 0.0), Ridge(alpha=self.alpha)
         problem = (
             LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
             if people is None

@@ -83,11 +83,11 @@ def solved(
         result = output_perturbation(
             problem,
             clip=None if several else settings.clip,
-            radius=None if problem.ridge.strength > 0 else settings.radius,
+            radius=None if problem.ridge.alpha > 0 else settings.radius,
             **shared,
         )
     else:
-        size = step / (settings.curvature(loss) + problem.ridge.strength)
+        size = step / (settings.curvature(loss) + problem.ridge.alpha)
         update = GradientStep(step_size=size, momentum=settings.momentum)
         path: dict[str, Any] = {"steps": settings.steps, "clip": settings.clip, "release": "tail_average"}
         if settings.solver == "sgd":

@@ -106,7 +106,7 @@ def fixed_hessian_descent(
     moment = noisy_gram(problem.moment_sum(most_records=plan.most_records), noise * ratio, random)
     least = floor * math.sqrt(2 * len(moment)) * noise * ratio * problem.row_norm**2
     values, vectors = np.linalg.eigh(moment)
-    curvature = smoothness * np.maximum(values, least) / count + problem.ridge.strength
+    curvature = smoothness * np.maximum(values, least) / count + problem.ridge.alpha
     inverse = (vectors / curvature) @ vectors.T
     return descended(
         lambda point: inverse @ private(point),

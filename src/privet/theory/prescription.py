@@ -35,7 +35,7 @@ class Prescription:
     ...                 neighbours="replace_one", method="average")
     >>> print(plan)
     average: 1796 noisy gradients, noise multiplier 316.203; excess risk at most 0.0333552 \
-(lemma 2.7 with (13), rows 31, 34, 35)
+(lemma 2.7 with (13), claims 31, 34, 35)
     >>> f"{plan.step_size_at(1):.6f}", plan.event
     ('0.016684', Gaussian(noise_multiplier=316.20...) * 1796)
     """

@@ -51,7 +51,7 @@ class RiskBound:
     --------
     >>> bound = trivial_bound(distance=2.0, lipschitz=3.0)
     >>> print(bound)
-    excess risk at most 6 (release a public point, row 78)
+    excess risk at most 6 (release a public point, claim 78)
     >>> float(bound) >= 6.0
     True
     """
@@ -84,7 +84,7 @@ def trivial_bound(*, distance: float, lipschitz: float) -> RiskBound:
     """Bound the excess risk of a point that is at most `distance` away from a minimiser: lipschitz × distance.
 
     With the set's diameter as `distance` it holds for every point of the set, so for every run with projection; with
-    the radius about the start, for the start. Lecture: row 78 (Razaviyayn, "trivial algorithm").
+    the radius about the start, for the start. Lecture: claim 78 (Razaviyayn, "trivial algorithm").
 
     Examples
     --------
@@ -92,4 +92,4 @@ def trivial_bound(*, distance: float, lipschitz: float) -> RiskBound:
     '2.000000'
     """
     value = positive("distance", distance) * positive("lipschitz", lipschitz)
-    return bound(value, "release a public point, row 78", LIPSCHITZ, "`distance` bounds how far a minimiser may be")
+    return bound(value, "release a public point, claim 78", LIPSCHITZ, "`distance` bounds how far a minimiser may be")
