@@ -63,8 +63,8 @@ def check_count(count: int, most_records: int) -> None:
 class LatticeSum:
     """A sum of clipped records, in whole lattice steps: exact, so no order of rows can show in it. Private.
 
-    Promise: emptying, adding or removing one record moves `units × step` by at most `clip` in l2 norm, exactly;
-    exchanging one, by at most 2 × clip.
+    Promise: zeroing out, adding or removing one record moves `units × step` by at most `clip` in l2 norm, exactly;
+    replacing one, by at most 2 × clip.
 
     `within` counts the records whose gradient was no longer than the clip, less half of all that counted: the
     statistic of adaptive clipping, in halves, so that one record moves it by at most 1.

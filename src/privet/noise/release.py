@@ -25,7 +25,7 @@ def add_gaussian(units: Integers, *, step: float, noise_stddev: float, random: R
     """Return round((units · step + noise_stddev · Z)/g) · g, Z ideal standard normals, g a public power of two.
 
     Promise: post-processing of the continuous Gaussian mechanism on the sum units · step, exactly, for ideal words; so
-    `Gaussian` of the accountants prices it. The result is on the lattice of g whatever the sum is, so that no bit of
+    `Gaussian` of the accountants describes it. The result is on the lattice of g whatever the sum is, so that no bit of
     the float format tells anything. g = step if the noise is below 2²¹ steps, else 2²⁰ to 2²¹ times finer than the
     noise. Values of 2⁵³ g or more are rounded to 53 bits, again post-processing.
     Edges: sums beyond 2⁶² units are clamped to that, which moves two of them no further apart; nothing is raised that

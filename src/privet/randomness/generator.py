@@ -84,7 +84,7 @@ class _Stream:
 
 
 class _AesCounter:
-    """Words of a stream. `keys` makes its keys; what is repeatable is void."""
+    """Words of a stream. `keys` makes its keys; what is repeatable invalidates a guarantee."""
 
     __slots__ = ("__weakref__", "_keys", "_stream", "_void")
 

@@ -1,4 +1,4 @@
-"""How many trials a search makes: random numbers of the laws that selection is priced for, drawn exactly.
+"""How many trials a search makes: random numbers of the laws whose privacy cost is known, drawn exactly.
 
 All by rejection with rational chances, each decided bit by bit, so that for ideal words the laws are exact.
 """

@@ -51,7 +51,7 @@ def exponential_mechanism_bound(*, diameter: float, lipschitz: float, d: int, ex
     """Bound a point of a convex set drawn with density proportional to exp(−β L), β the `exponent`.
 
     E excess <= d/β, attained by the norm |w| far from the border; never above G × diameter. With β = εn/(2GD), which
-    is ε-private for one record exchanged, 2 G D d/(εn). Lecture: Wu (claim 32), of which this is the explicit form.
+    is ε-private for one record replaced, 2 G D d/(εn). Lecture: Wu (claim 32), of which this is the explicit form.
 
     Examples
     --------

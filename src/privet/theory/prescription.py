@@ -85,7 +85,7 @@ class Prescription:
 
     @property
     def event(self) -> Event:
-        """What the accountants price: it meets `budget` under `neighbours`."""
+        """What the accountants read: its privacy cost meets `budget` under `neighbours`."""
         if self.noise_multiplier is None:
             return ExponentialMechanism(epsilon=self.budget.epsilon)
         return Gaussian(noise_multiplier=self.noise_multiplier) * max(1, self.noisy_steps or 1)
