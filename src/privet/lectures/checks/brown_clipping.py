@@ -17,12 +17,10 @@ from privet.geometry import l2_ball
 from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import EPSILONS, PAIRS, exact_ratio, false_points, first_false
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
-from privet.plan import Plan
 from privet.problems import glm
-from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, follow
 from privet.sums import record_sum
 
 Vector = NDArray[np.float64]
@@ -100,14 +98,8 @@ def dp_gd_step(clip: float = 1.0) -> Finding:
     """Run DP-GD on records of all lengths, and test its steps against clipped averages at five standard errors."""
     rng, n, d, T, eta = np.random.default_rng(56), 40, 50, 100, 0.5
     rows = rng.normal(size=(n, d)) * np.geomspace(0.02, 2.0, n)[:, None] + 0.05
-    plan = Plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=T, records=n, neighbours="replace_one")
-    found = follow(
-        plan,
-        linear(rows),
-        delta=1e-5,
-        update=GradientStep(step_size=eta),
-        release="all",
-        random=fixed_seed_voids_guarantee(56),
+    found = noisy_run(
+        linear(rows), bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=T, step_size=eta, seed=56, release="all"
     )
     points, sigma = np.asarray(found.iterates), 1.0 / n
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

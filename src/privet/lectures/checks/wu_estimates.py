@@ -7,16 +7,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.clipping import Clip, Declared
+from privet.clipping import Clip
 from privet.geometry import l2_ball, whole_space
 from privet.lectures.claim import Finding
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
 from privet.noise import add_gaussian
-from privet.plan import Plan
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FixedSize, OneRecord
-from privet.solvers import GradientStep, follow
+from privet.solvers import GradientStep
 from privet.solvers.descent import Release, descend
 from privet.sums import record_sum
 
@@ -83,9 +83,7 @@ def _residuals(release: Release) -> tuple[Vector, Vector | None, Vector, float]:
     rng = np.random.default_rng(9)
     rows = rng.normal(size=(40, 50)) / 20
     problem = linear(rows, domain=l2_ball(radius=50.0))
-    plan = Plan(bounding=Declared(lipschitz=1.0), noise_multiplier=2.0, steps=100, records=40, neighbours="replace_one")
-    random = fixed_seed_voids_guarantee(9)
-    found = follow(plan, problem, delta=1e-5, update=GradientStep(step_size=0.5), release=release, random=random)
+    found = noisy_run(problem, noise_multiplier=2.0, steps=100, step_size=0.5, seed=9, release=release)
     return found.coef, found.iterates, rows.mean(axis=0), 2.0 / 40
 
 

@@ -12,6 +12,7 @@ from privet.clipping import Declared
 from privet.geometry import box, l2_ball
 from privet.lectures import lectures_prescription
 from privet.lectures.claim import Finding
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, logistic_in_ball
 from privet.plan import Plan
@@ -20,9 +21,7 @@ from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FixedSize, OneRecord, Poisson
 from privet.solvers import (
-    GradientStep,
     exponential_mechanism,
-    follow,
 )
 from privet.solvers.gradient import PrivateGradient
 from privet.theory import estimated_gradient_bound, exponential_mechanism_bound, printed_order
@@ -41,27 +40,12 @@ def theorem_2_6(constant: float = 1.0, full: bool = False) -> Finding:
     run = lectures_prescription("theorem_2_6", n=n, d=5, radius=1.0, lipschitz=1.0, budget=BUDGET)
     exact, best = logistic_in_ball(n, 5, seed=31)
     problem = glm("logistic", exact.X, exact.y, row_norm=1.0, domain=exact.domain)
-    plan = Plan(
-        bounding=Declared(lipschitz=1.0),
-        noise_multiplier=run.noise_stddev * n,
-        steps=run.steps - 1,
-        records=n,
-        neighbours="replace_one",
-    )
-    excess = [
-        average_loss(
-            exact,
-            follow(
-                plan,
-                problem,
-                delta=1e-5,
-                update=GradientStep(step_size=run.step_size),
-                random=fixed_seed_voids_guarantee(seed),
-            ).coef,
-        )
-        - average_loss(exact, best)
+    times, eta = run.noise_stddev * n, run.step_size
+    found = [
+        noisy_run(problem, noise_multiplier=times, steps=run.steps - 1, step_size=eta, seed=seed).coef
         for seed in range(runs)
     ]
+    excess = [average_loss(exact, coef) - average_loss(exact, best) for coef in found]
     mean, claimed = float(np.mean(excess)), constant * (9 + 1 / log) / 2 * run.printed_risk
     return Finding.judged(
         hidden <= constant * (9 + 1 / log) / 2 * (1 + 1e-6) and mean <= claimed,

@@ -18,12 +18,10 @@ from privet.lectures.claim import Finding
 from privet.lectures.examples import survey as worked
 from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps
 from privet.lectures.grid import DELTAS, PAIRS, exact_ratio, false_points, first_false
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
-from privet.plan import Plan
-from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import OneRecord
-from privet.solvers import GradientStep, follow
 from privet.sums import record_sum
 
 
@@ -88,16 +86,16 @@ def dp_sgd_step(noise: float = 1.0) -> Finding:
     """Run DP-SGD on two records far apart; tell which record each step read, and test noise and uniformity."""
     rows, steps, eta = np.zeros((2, 5)), 300, 0.1
     rows[:, 0] = 10.0, -10.0
-    plan = Plan(
+    found = noisy_run(
+        linear(rows),
         bounding=Declared(lipschitz=10.0),
         sampling=OneRecord(),
         noise_multiplier=0.25,
         steps=steps,
-        records=2,
-        neighbours="replace_one",
+        step_size=eta,
+        seed=14,
+        release="all",
     )
-    random = fixed_seed_voids_guarantee(14)
-    found = follow(plan, linear(rows), delta=1e-5, update=GradientStep(step_size=eta), release="all", random=random)
     drawn = -np.diff(np.asarray(found.iterates), axis=0) / eta
     chosen = np.where(drawn[:, 0] > 0, 0, 1)  # 4 standard deviations apart from the middle
     rest = drawn - rows[chosen]
