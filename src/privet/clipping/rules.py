@@ -1,4 +1,4 @@
-"""Ways to bound what one record contributes; every one of them is enforced, none is believed."""
+"""Clipping rules: ways to bound what one record contributes; every one of them is enforced, none is believed."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def clip_is_a_projection(constant: float = 1.0) -> Finding:
 
 @check("58", mutant={"constant": 0.5})
 def claim_2_3(constant: float = 1.0) -> Finding:
-    """Price claim 2.3's noise at 408 pairs and four numbers of steps, and within its range also at delta = 1/2."""
+    """Test claim 2.3's noise at 408 pairs and four numbers of steps, and within its range also at delta = 1/2."""
 
     def at(T: int) -> Callable[[float, float], float]:
         return lambda e, d: constant * rule("basic_composition").multiplier(e, d, T) / math.sqrt(T)
@@ -193,7 +193,7 @@ def shares_of_the_budget(power: float = 1.0) -> Finding:
 
 @check("60", mutant={"constant": 0.5})
 def sensitivity_of_clipped_averages(constant: float = 1.0) -> Finding:
-    """Exchange, empty and remove a record at random and at worst, and see how far the clipped average moves."""
+    """Replace, zero out and remove a record at random and at worst, and see how far the clipped average moves."""
     rng, C, n = np.random.default_rng(60), 0.7, 12
     moves = {"replace_one": 0.0, "zero_out": 0.0, "add_remove": 0.0}
 

@@ -250,7 +250,7 @@ def not_private_without_assumptions(clip: float = math.inf) -> Finding:
 
 @check("44", mutant={"power": 1.0})
 def proof_in_three_parts(power: float = 0.5) -> Finding:
-    """Price T Gaussian steps against one with noise ÷ T^power, and rebuild the output from noisy gradients alone."""
+    """Compare T Gaussian steps with one with noise ÷ T^power, and rebuild the output from noisy gradients alone."""
     m, worst = 20.0, 0.0
     for T in (1, 10, 100, 1000):
         together = epsilon(Gaussian(noise_multiplier=m) * T, delta=1e-5, neighbours="replace_one")

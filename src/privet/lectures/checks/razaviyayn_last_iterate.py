@@ -113,7 +113,7 @@ def price_of_a_step(constant: float = 8.0) -> Finding:
 
 @check("86", mutant={"constant": 1.0})
 def noise_of_dp_gd(constant: float = 8.0) -> Finding:
-    """Price the printed noise on 408 pairs and 1 to 100,000 steps against the exact accountant, and count its waste."""
+    """Hold the printed noise on 408 pairs and 1 to 100,000 steps against the exact accountant, and count its waste."""
     known, false, ratios, waste = rule("advanced_composition"), 0, [], {}
     exact = {pair: largest_mu(*pair) for pair in PAIRS}
     for t in _STEPS:

@@ -27,7 +27,7 @@ from privet.sums import record_sum
 
 @check("12", mutant={"constant": 0.5})
 def lemma_1_1(constant: float = 1.0) -> Finding:
-    """Price lemma 1.1's noise on 408 pairs (epsilon, delta) against the exact accountant, and find where it fails."""
+    """Hold lemma 1.1's noise on 408 pairs (epsilon, delta) against the exact accountant, and find where it fails."""
 
     def multiplier(e: float, d: float) -> float:
         return constant * rule("lemma_1_1").multiplier(e, d, 1)
@@ -233,7 +233,7 @@ def proof_of_lemma_1_2(share: float = 1.0) -> Finding:
 
 @check("20", mutant={"constant": 0.5})
 def one_known_step(constant: float = 1.0) -> Finding:
-    """Price the rule on the audit's deltas and on larger ones against the exact accountant, for epsilon up to 1."""
+    """Hold the rule on the audit's deltas and on larger ones against the exact accountant, for epsilon up to 1."""
 
     def multiplier(e: float, d: float) -> float:
         return constant * rule("single_step_log").multiplier(e, d, 1)
@@ -256,7 +256,7 @@ def one_known_step(constant: float = 1.0) -> Finding:
 
 @check("21", mutant={"power": 1.0})
 def steps_of_dp_sgd(power: float = 0.5) -> Finding:
-    """Price 10,000 steps of DP-SGD for 50 to 400 records, and fit how epsilon falls with n."""
+    """Account for 10,000 steps of DP-SGD for 50 to 400 records, and fit how epsilon falls with n."""
     multiplier, T = rule("single_step_log").multiplier(1.0, 1e-5, 1), 10_000
     sizes = (50, 100, 200, 400)
     # the noise is for sensitivity 2G: add or remove at distance 2G, as in the audit
@@ -282,7 +282,7 @@ def steps_of_dp_sgd(power: float = 0.5) -> Finding:
 
 @check("22", mutant={"least_noise": 1.0})
 def dp_sgd_against_noisy_descent(least_noise: float = 4.0) -> Finding:
-    """Price DP-SGD with one record of 200 a step where full batches have μ = 1, for noise of 0.5 to 8 sensitivities."""
+    """Compare DP-SGD, one record of 200 a step, where full batches have μ = 1, for noise of 0.5 to 8 sensitivities."""
     full_batch, costs = epsilon_bounds(1.0, 1e-5)[1], against_full_batches(n=200)
     far = max(cost / full_batch for noise, cost in costs.items() if noise >= least_noise)
     return Finding.judged(
