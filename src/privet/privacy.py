@@ -18,6 +18,7 @@ __all__ = [
     "check_epsilon",
     "check_neighbours",
     "check_unit",
+    "sensitivity_factor",
 ]
 
 Neighbours = Literal["replace_one", "zero_out", "add_remove"]
@@ -55,6 +56,20 @@ def check_neighbours(neighbours: str) -> Neighbours:
         "an epsilon without its relation can be wrong by a factor of two. "
         "Use 'replace_one' if the number of records is public and a record may change arbitrarily."
     )
+
+
+def sensitivity_factor(neighbours: Neighbours) -> int:
+    """How many clips one record can move a sum of clipped records by: 2 if it is replaced, 1 otherwise.
+
+    Theorem: triangle inequality. A record that joins, leaves or is zeroed out changes one term, which is no longer than
+    the clip; one that is replaced changes its own term from one such vector to another.
+
+    Examples
+    --------
+    >>> sensitivity_factor("replace_one"), sensitivity_factor("zero_out"), sensitivity_factor("add_remove")
+    (2, 1, 1)
+    """
+    return 2 if check_neighbours(neighbours) == "replace_one" else 1
 
 
 def check_unit(unit: str) -> Unit:
