@@ -3,66 +3,118 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from privet.errors import InvalidParameter
+from privet._checks import between, one_of, positive
 
 __all__ = [
     "Budget",
     "Guarantee",
     "Neighbours",
     "Unit",
+    "Words",
     "check_delta",
     "check_epsilon",
     "check_neighbours",
     "check_unit",
     "sensitivity_factor",
+    "words",
 ]
 
 Neighbours = Literal["replace_one", "zero_out", "add_remove"]
 """Which two data sets must look alike.
 
-`"replace_one"`: n is public, one record is exchanged for any other; a clipped sum moves by up to 2·clip.
-`"zero_out"`: n is public, one record is emptied, which inside a batch is the same as its absence; clip.
+`"replace_one"`: n is public, one record is replaced by any other; a clipped sum moves by up to 2·clip.
+`"zero_out"`: n is public, one record is zeroed out, which inside a batch is the same as its absence; clip.
 `"add_remove"`: n is private, one record joins or leaves; clip.
 """
 
 Unit = Literal["record", "person"]
-"""Whom the relation is about: one row of the table, or all rows of one person together, however many there are."""
+"""Whom the relation is about: one row of the table, or (user-level) all rows of one person together, however many."""
 
-_MEANING: dict[Unit, dict[Neighbours, str]] = {
-    "record": {
-        "replace_one": "one record exchanged for any other, the number of records public",
-        "zero_out": "one record emptied, the number of records public",
-        "add_remove": "one record added or removed, the number of records private",
-    },
-    "person": {
-        "replace_one": "all rows of one person exchanged for any others, the number of people public",
-        "zero_out": "all rows of one person emptied, the number of people public",
-        "add_remove": "one person with all rows added or removed, the number of people private",
-    },
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Words:
+    """How a relation is said of its unit: the one vocabulary of guarantees, reports and commands.
+
+    `change` is what happens to one record or person, `count` whether their number is public, `others` what an attacker
+    is supposed to know, `question` what the attacker wants to know, and `found` what of it is found, with {} for the
+    rate. `level` stands before "(epsilon, delta)-differentially private": "user-level" where a person is the unit.
+
+    Examples
+    --------
+    >>> words("zero_out", "person").change
+    'all rows of one person zeroed out'
+    """
+
+    change: str
+    count: str
+    others: str
+    question: str
+    found: str
+    level: str = ""
+
+
+_RECORD = {"others": "every other record"}
+_PERSON = {"others": "all rows of every other person", "level": "user-level "}
+_WORDS: dict[tuple[Neighbours, Unit], Words] = {
+    ("replace_one", "record"): Words(
+        change="one record replaced by any other",
+        count="the number of records public",
+        question="which of two given records, one or the other, was in the data",
+        found="recognises the other in at most {} of cases",
+        **_RECORD,
+    ),
+    ("zero_out", "record"): Words(
+        change="one record zeroed out",
+        count="the number of records public",
+        question="whether one given record was in the data or had been zeroed out",
+        found="finds at most {} of the records that are there",
+        **_RECORD,
+    ),
+    ("add_remove", "record"): Words(
+        change="one record added or removed",
+        count="the number of records private",
+        question="whether one given record was in the data",
+        found="finds at most {} of the records that are there",
+        **_RECORD,
+    ),
+    ("replace_one", "person"): Words(
+        change="all rows of one person replaced by any others",
+        count="the number of people public",
+        question="which of two given people, one or the other, was in the data",
+        found="recognises the other in at most {} of cases",
+        **_PERSON,
+    ),
+    ("zero_out", "person"): Words(
+        change="all rows of one person zeroed out",
+        count="the number of people public",
+        question="whether one given person was in the data or had all rows zeroed out",
+        found="finds at most {} of the people who are there",
+        **_PERSON,
+    ),
+    ("add_remove", "person"): Words(
+        change="one person with all rows added or removed",
+        count="the number of people private",
+        question="whether one given person was in the data",
+        found="finds at most {} of the people who are there",
+        **_PERSON,
+    ),
 }
 
 
-def check_neighbours(neighbours: str) -> Neighbours:
-    """Return `neighbours` if it is one of the three relations, else say which there are."""
-    for known in get_args(Neighbours):
-        if neighbours == known:
-            return known  # type: ignore[no-any-return]  # get_args is untyped
-    raise InvalidParameter(
-        f"Expected neighbours to be one of 'replace_one', 'zero_out', 'add_remove', got {neighbours!r}: "
-        "an epsilon without its relation can be wrong by a factor of two. "
-        "Use 'replace_one' if the number of records is public and a record may change arbitrarily."
-    )
+def words(neighbours: Neighbours, unit: Unit = "record") -> Words:
+    """Return how the relation is said of that unit."""
+    return _WORDS[check_neighbours(neighbours), check_unit(unit)]
 
 
 def sensitivity_factor(neighbours: Neighbours) -> int:
-    """How many clips one record can move a sum of clipped records by: 2 if it is replaced, 1 otherwise.
+    """By how many clips one record, or one person, moves a sum of vectors of l2 norm at most one clip each: 2 or 1.
 
-    Theorem: triangle inequality. A record that joins, leaves or is zeroed out changes one term, which is no longer than
-    the clip; one that is replaced changes its own term from one such vector to another.
+    Promise: the l2 sensitivity of such a sum is at most this factor times the clip.
+    Theorem: triangle inequality. Replacing takes one vector away and brings another, ‖a − b‖ ≤ ‖a‖ + ‖b‖ ≤ 2·clip,
+    attained by b = −a; a vector that is added, removed or zeroed out moves the sum by itself, by at most one clip.
 
     Examples
     --------
@@ -72,35 +124,40 @@ def sensitivity_factor(neighbours: Neighbours) -> int:
     return 2 if check_neighbours(neighbours) == "replace_one" else 1
 
 
+def check_neighbours(neighbours: str) -> Neighbours:
+    """Return `neighbours` if it is one of the three relations, else say which there are."""
+    found: Any = one_of(
+        "neighbours",
+        neighbours,
+        get_args(Neighbours),
+        because="an epsilon without its relation can be wrong by a factor of two",
+        use="Use 'replace_one' if the number of records is public and a record may change arbitrarily.",
+    )
+    return found  # type: ignore[no-any-return]  # one of the names above
+
+
 def check_unit(unit: str) -> Unit:
     """Return `unit` if it is one of the two, else say which there are."""
-    for known in get_args(Unit):
-        if unit == known:
-            return known  # type: ignore[no-any-return]  # get_args is untyped
-    raise InvalidParameter(
-        f"Expected unit to be 'record' or 'person', got {unit!r}: a promise must say whom it protects. "
-        "Use 'person' where rows are grouped by whom they belong to."
+    found: Any = one_of(
+        "unit",
+        unit,
+        get_args(Unit),
+        because="a promise must say whom it protects",
+        use="Use 'person' where rows are grouped by whom they belong to.",
     )
+    return found  # type: ignore[no-any-return]  # one of the names above
 
 
 def check_delta(delta: float) -> float:
     """Return `delta` as a float in (0, 1), else say why not."""
-    if not (isinstance(delta, numbers.Real) and 0.0 < delta < 1.0):
-        raise InvalidParameter(
-            f"Expected delta in (0, 1), got {delta!r}: (epsilon, delta) with such a delta promises nothing "
-            "that a run could be priced at. Use a delta well below 1/n, e.g. 1e-6."
-        )
-    return float(delta)
+    why = "(epsilon, delta) with such a delta promises nothing, or more than Gaussian noise can keep"
+    return between("delta", delta, 0, 1, because=why, use="Use a delta well below 1/n, e.g. 1e-6.")
 
 
 def check_epsilon(epsilon: float) -> float:
     """Return `epsilon` as a finite float of at least 0, else say why not."""
-    if not (isinstance(epsilon, numbers.Real) and 0.0 <= epsilon < math.inf):
-        raise InvalidParameter(
-            f"Expected a finite epsilon of at least 0, got {epsilon!r}: no run can be compared with it. "
-            "Use a small positive number, e.g. 1."
-        )
-    return float(epsilon)
+    why = "no run can be compared with it"
+    return positive("epsilon", epsilon, zero=True, because=why, use="Use a small positive number, e.g. 1.")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,15 +189,15 @@ class Guarantee:
 
     `lower` is the least epsilon that the run as described can have: the bracket [lower, epsilon]
     holds the truth, so it shows how much of `epsilon` is slack of the accounting. `unit` says who is protected: one
-    record, or one person with all rows. `void`, if not empty, says why
-    nothing is promised although the run was priced, e.g. because its noise came from a fixed seed.
+    record, or one person with all rows. `invalidated`, if not empty, says why nothing is promised although the privacy
+    cost was computed, e.g. because the noise came from a fixed seed.
 
     Examples
     --------
     >>> print(Guarantee(epsilon=1.0, delta=1e-6, neighbours="add_remove", accountant="closed form",
     ...                 theorem="Balle and Wang 2018", lower=1.0, sampling="no sampling"))
     The release is (1, 1e-06)-differentially private for one record added or removed, the number of \
-records private; no sampling; priced by the closed form accountant (Balle and Wang 2018), which puts \
+records private; no sampling; computed by the closed form accountant (Balle and Wang 2018), which puts \
 the true epsilon in [1, 1].
     """
 
@@ -152,24 +209,25 @@ the true epsilon in [1, 1].
     lower: float
     sampling: str
     assumptions: tuple[str, ...] = ()
-    void: str = ""
+    invalidated: str = ""
     unit: Unit = "record"
 
-    def voided(self, reason: str) -> Guarantee:
+    def invalidate(self, reason: str) -> Guarantee:
         """The same statement, withdrawn: an infinite epsilon, and `reason` in front of what would have held."""
-        return replace(self, epsilon=math.inf, void=f"{reason}. Otherwise it would read: {self}")
+        return replace(self, epsilon=math.inf, invalidated=f"{reason}. Otherwise it would read: {self}")
 
     def __str__(self) -> str:
-        if self.void:
-            return f"NOT PRIVATE: {self.void}"
+        if self.invalidated:
+            return f"NOT PRIVATE: {self.invalidated}"
+        said = words(self.neighbours, self.unit)
         if math.isinf(self.epsilon):
             return (
                 f"The release promises nothing at delta = {up(self.delta, 6)}: epsilon is infinite for "
-                f"{_MEANING[self.unit][self.neighbours]}; {self.sampling}. Add noise, or accept a larger delta."
+                f"{said.change}, {said.count}; {self.sampling}. Add noise, or accept a larger delta."
             )
         sentence = (
-            f"The release is ({up(self.epsilon)}, {up(self.delta, 6)})-differentially private for "
-            f"{_MEANING[self.unit][self.neighbours]}; {self.sampling}; priced by the {self.accountant} accountant "
+            f"The release is {said.level}({up(self.epsilon)}, {up(self.delta, 6)})-differentially private for "
+            f"{said.change}, {said.count}; {self.sampling}; computed by the {self.accountant} accountant "
             f"({self.theorem}), which puts the true epsilon in [{down(self.lower)}, {up(self.epsilon)}]."
         )
         return sentence if not self.assumptions else sentence + " It assumes: " + "; ".join(self.assumptions) + "."

@@ -74,7 +74,7 @@ def test_the_guarantee_is_a_sentence_to_sign(neighbours: Neighbours) -> None:
     assert THEOREMS["contour"] in text
     assert "clipped" in text
     assert "stay secret" in text
-    assert {"add_remove": "added or removed", "zero_out": "emptied", "replace_one": "exchanged"}[neighbours] in text
+    assert {"add_remove": "added or removed", "zero_out": "zeroed out", "replace_one": "replaced"}[neighbours] in text
     stated = float(text.split("(", 1)[1].split(",", 1)[0])
     assert promise.epsilon <= stated <= promise.epsilon * (1 + 1e-7)
 

@@ -51,7 +51,7 @@ def test_guarantee_is_for_a_person() -> None:
     model = LogisticRegression(epsilon=1.0, bounds=(-1, 1), classes=[0, 1]).fit(X, y, groups=groups)
     told = str(model.guarantee_)
     assert model.guarantee_.unit == "person"
-    assert "all rows of one person exchanged" in told
+    assert "all rows of one person replaced" in told
     assert "a person has one row" not in told
     assert "a person has one row" in str(LogisticRegression(epsilon=1.0, bounds=(-1, 1)).fit(X, y).guarantee_)
 
@@ -235,7 +235,7 @@ def test_the_command_line_takes_groups(tmp_path: Path) -> None:
     files = [f"{tmp_path}/visits.csv", "--schema", f"{tmp_path}/s.toml", "--out", str(out)]
     result = CliRunner().invoke(main, ["fit", *files, *["--epsilon", "2", "--delta", "1e-6", "--groups", "patient"]])
     assert result.exit_code == 0, result.output
-    assert "all rows of one person exchanged for any others" in result.output
+    assert "all rows of one person replaced by any others" in result.output
     assert load_model(out).guarantee.unit == "person"
     (tmp_path / "new.csv").write_text("age,job\n90,smith\n5,baker\n")
     assert CliRunner().invoke(main, ["predict", str(out), f"{tmp_path}/new.csv"]).output.split() == ["ill", "yes", "no"]

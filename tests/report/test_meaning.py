@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.stats import norm
 
 from privet.accounting import Gaussian, Laplace, Pure, epsilon, guarantee
 from privet.errors import InvalidParameter
-from privet.privacy import Guarantee, Neighbours
+from privet.privacy import Guarantee, Neighbours, words
 from privet.report import best_attack, best_guess, implied_profile, meaning, posterior, reach
 from privet.report.meaning import run_profile
 
@@ -127,6 +128,18 @@ def test_the_words_carry_the_whole_statement(neighbours: Neighbours) -> None:
         said = next(line for line in text.splitlines() if f"in {100 * attack.false_positive_rate:g} % of cases" in line)
         number = float(said.split("at most ")[1].split(" %")[0])
         assert 100 * attack.true_positive_rate <= number <= 100 * attack.true_positive_rate * 1.02
+
+
+@pytest.mark.parametrize("neighbours", ALL_NEIGHBOURS)
+def test_a_guarantee_for_people_is_explained_in_people(neighbours: Neighbours) -> None:
+    """Where a person is the unit the whole text speaks of people and their rows, never of a record."""
+    stated = replace(guarantee(Gaussian(noise_multiplier=5.0), delta=1e-6, neighbours=neighbours), unit="person")
+    promise, question = str(meaning(stated)).split("\n\n")[:2]
+    assert promise.startswith("The release is user-level (")
+    assert words(neighbours, "person").change in promise
+    assert "knows all rows of every other person" in question
+    assert "given pe" in question
+    assert "record" not in question
 
 
 def test_no_noise_means_no_secret() -> None:

@@ -168,7 +168,7 @@ def test_a_private_number_of_records_sets_no_lattice(monkeypatch: pytest.MonkeyP
         ({"loss_clip": 0.0}, "loss_clip"),
         ({"loss_clip": math.inf}, "loss_clip"),
         ({"epsilon": 0.0}, "positive epsilon"),
-        ({"epsilon": -1.0}, "finite epsilon"),
+        ({"epsilon": -1.0}, "finite number"),
         ({"neighbours": "none"}, "neighbours"),
         ({"candidates": np.zeros((1, 1))}, "at least two"),
         ({"candidates": np.zeros((3, 2))}, "of shape"),
@@ -198,7 +198,7 @@ def test_descent_and_choice_meet_one_budget(plan: Plan) -> None:
     assert result.plan is not None
     assert ExponentialMechanism(epsilon=0.1) in result.plan.also
     assert 0.999 <= result.guarantee.epsilon <= 1
-    assert result.guarantee.void == ""
+    assert result.guarantee.invalidated == ""
     alone = replace(result.plan, also=())
     assert accounting.epsilon(alone.event, delta=1e-6, neighbours=plan.neighbours) < 0.999
     assert result.iterates is not None

@@ -82,7 +82,7 @@ def test_a_result_meets_its_budget_and_says_so(solver: str) -> None:
     result = SOLVERS[solver](problem())
     assert result.coef.shape == (3,)
     assert np.isfinite(result.coef).all()
-    assert result.guarantee.void == ""
+    assert result.guarantee.invalidated == ""
     if solver != "follow":
         assert 1.99 < result.guarantee.epsilon <= 2
     assert result.guarantee.epsilon == result.plan.guarantee(delta=1e-6).epsilon

@@ -187,7 +187,7 @@ def test_the_guarantee_is_pure_and_a_fixed_seed_voids_it() -> None:
     """Delta is 0 and epsilon what was asked for; with a known seed, nothing is promised."""
     problem = median([0.3] * 50)
     kept = exponential_mechanism(problem, epsilon=0.7, pieces=8).guarantee
-    assert (kept.epsilon, kept.delta, kept.neighbours, kept.void) == (0.7, 0.0, "replace_one", "")
+    assert (kept.epsilon, kept.delta, kept.neighbours, kept.invalidated) == (0.7, 0.0, "replace_one", "")
     assert "(0.7, 0)-differentially private" in str(kept)
     void = exponential_mechanism(problem, epsilon=0.7, pieces=8, random=fixed_seed_voids_guarantee(1)).guarantee
     assert math.isinf(void.epsilon)
@@ -266,7 +266,7 @@ def test_no_bound_without_its_assumptions() -> None:
     ("change", "says"),
     [
         ({"epsilon": 0}, "positive epsilon"),
-        ({"epsilon": math.nan}, "finite epsilon"),
+        ({"epsilon": math.nan}, "finite number"),
         ({"pieces": 0}, "pieces"),
         ({"pieces": True}, "pieces"),
         ({"neighbours": "swap"}, "neighbours"),

@@ -70,12 +70,12 @@ def test_solvers_promise_something_about_a_person() -> None:
 
 def assert_personal(guarantee: Guarantee) -> None:
     assert guarantee.unit == "person"
-    assert "all rows of one person exchanged for any others, the number of people public" in str(guarantee)
+    assert "all rows of one person replaced by any others, the number of people public" in str(guarantee)
     assert "which are under one label" in str(guarantee)
     assert "one record" not in str(guarantee)
 
 
-@pytest.mark.parametrize(("relation", "words"), [("zero_out", "emptied"), ("add_remove", "added or removed")])
+@pytest.mark.parametrize(("relation", "words"), [("zero_out", "zeroed out"), ("add_remove", "added or removed")])
 def test_relations_are_told_of_people(relation: Any, words: str) -> None:
     """The sentence names what happens to the person, and whether the number of people is public."""
     run = dp_gd(crowd(), budget=BUDGET, steps=2, clip=0.5, neighbours=relation, records=200)
@@ -94,7 +94,7 @@ def test_a_plan_for_records_does_not_run_on_people() -> None:
     )
     with pytest.raises(InvalidParameter, match="unit='record'"):
         follow(person, plain, delta=1e-6, update=GradientStep(step_size=1.0))
-    with pytest.raises(InvalidParameter, match="'record' or 'person'"):
+    with pytest.raises(InvalidParameter, match="one of 'record', 'person'"):
         Plan(bounding=Clip(clip=1.0), steps=2, records=200, neighbours="zero_out", unit="row")  # type: ignore[arg-type]
 
 

@@ -27,8 +27,7 @@ from privet.cli.options import (
     step_options,
 )
 from privet.cli.training import fit, predict, schema
-from privet.privacy import Guarantee, Neighbours, check_epsilon, down, up
-from privet.report.meaning import RELATION
+from privet.privacy import Guarantee, Neighbours, check_epsilon, down, up, words
 
 __all__ = ["main"]
 
@@ -212,8 +211,8 @@ def meaning(
 
 
 def _told(basis: Guarantee) -> str:
-    words = f"{RELATION[basis.neighbours]} ({basis.neighbours}); {basis.sampling}; priced by the {basis.accountant} "
-    return f"{words}accountant ({basis.theorem})"
+    told = f"{words(basis.neighbours, basis.unit).change} ({basis.neighbours}); {basis.sampling}; computed by the "
+    return f"{told}{basis.accountant} accountant ({basis.theorem})"
 
 
 def _assuming(basis: Guarantee) -> str:

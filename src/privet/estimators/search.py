@@ -281,7 +281,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         whole = accounting.guarantee(search, delta=self.delta, neighbours=self.neighbours)
         self.guarantee_ = self._stated(whole, best, extra)
         if random.void:
-            self.guarantee_ = self.guarantee_.voided("fixed seed: whoever knows it can subtract the noise")
+            self.guarantee_ = self.guarantee_.invalidate("fixed seed: whoever knows it can subtract the noise")
         best.guarantee_, best._event = self.guarantee_, search
         names = vars(model).get("feature_names_in_")
         if names is not None:

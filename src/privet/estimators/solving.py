@@ -127,5 +127,5 @@ def _objective(
     whole = accounting.guarantee(event, delta=budget.delta, neighbours=neighbours)
     whole = replace(whole, assumptions=(*whole.assumptions, result.plan.bounding.describe()))
     if random.void:
-        whole = whole.voided("fixed seed: whoever knows it can subtract the noise")
+        whole = whole.invalidate("fixed seed: whoever knows it can subtract the noise")
     return Solved(result=replace(result, guarantee=whole), event=event)

@@ -151,7 +151,7 @@ class SchemaPlan:
             )
             facts.update({name: {"values": values} for name, values in learnt.values.items()})
         if random.void:
-            guarantee = guarantee.voided("fixed seed: whoever knows it can subtract the noise")
+            guarantee = guarantee.invalidate("fixed seed: whoever knows it can subtract the noise")
         return LearntSchema(schema=self._completed(facts), event=self.event, guarantee=guarantee)
 
     def _completed(self, facts: dict[str, Any]) -> Schema:

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from privet import accounting
 from privet.accounting.events import Event
 from privet.errors import InvalidParameter
-from privet.privacy import Neighbours, check_delta, check_neighbours, up
-from privet.report.meaning import RELATION, reach, run_profile
+from privet.privacy import Neighbours, check_delta, check_neighbours, up, words
+from privet.report.meaning import reach, run_profile
 from privet.report.tradeoff import best_attack
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def profile_figure(
     """
     check_neighbours(neighbours)
     named = _named(runs)
-    with canvas("Privacy profile", f"δ for every ε, upper bound; {RELATION[neighbours]}") as (figure, axes):
+    with canvas("Privacy profile", f"δ for every ε, upper bound; {words(neighbours).change}") as (figure, axes):
         smallest, ends = 1.0, []
         for style, (name, run) in zip(styles(), named.items(), strict=False):
             at = epsilons
@@ -151,7 +151,7 @@ def steps_figure(
         for name, event in named.items()
         for accountant in accountants
     }
-    with canvas("Privacy spent", f"ε at δ = {delta:.3g}, upper bound; {RELATION[neighbours]}") as (figure, axes):
+    with canvas("Privacy spent", f"ε at δ = {delta:.3g}, upper bound; {words(neighbours).change}") as (figure, axes):
         for style, (name, (event, accountant)) in zip(styles(), curves.items(), strict=False):
             spent = [
                 accounting.epsilon(event * count, delta=delta, neighbours=neighbours, accountant=accountant)
@@ -185,7 +185,7 @@ def tradeoff_figure(runs: Event | Mapping[str, Event], *, neighbours: Neighbours
     check_neighbours(neighbours)
     named = _named(runs) if isinstance(runs, Mapping) else {"this run": runs}
     rates = np.unique(np.concatenate((np.geomspace(1e-5, 0.05, 60), np.linspace(0.05, 1.0, 96))))
-    with canvas("What the best attack must get wrong", RELATION[neighbours], size=(6.0, 6.2)) as (figure, axes):
+    with canvas("What the best attack must get wrong", words(neighbours).change, size=(6.0, 6.2)) as (figure, axes):
         axes.plot([0, 1], [1, 0], color=FAINT, linewidth=1.2, label="perfect privacy")
         for style, (name, run) in zip(styles(), named.items(), strict=False):
             profile = run_profile(run, neighbours=neighbours, accountant=accountant)
@@ -223,7 +223,7 @@ def comparison_figure(run: Event, *, delta: float, neighbours: Neighbours) -> Fi
     near = [value for value in known if value <= 6 * best]
     end = (longest if len(near) == len(known) else 1.6 * max(near)) or 1.0
     size = (7.4, 1.5 + 0.42 * len(rows))
-    subtitle = f"ε at δ = {delta:.3g}, upper bounds; {RELATION[neighbours]}"
+    subtitle = f"ε at δ = {delta:.3g}, upper bounds; {words(neighbours).change}"
     with canvas("Every accountant's price for the same run", subtitle, size=size) as (figure, axes):
         drawn = [0.0 if math.isnan(value) else min(value, end) for value in values]
         colours = [_COLOURS[0] if value == best else "#9dbfd6" if value <= end else "#dde5ea" for value in values]

@@ -13,27 +13,12 @@ from numpy.typing import NDArray
 from privet import accounting
 from privet.accounting.events import Event
 from privet.errors import InvalidParameter
-from privet.privacy import Guarantee, Neighbours, check_neighbours, down, up
+from privet.privacy import Guarantee, Neighbours, Words, check_neighbours, down, up, words
 from privet.report.tradeoff import Profile, best_attack, best_guess, check_prior, implied_profile, posterior
 
-__all__ = ["RELATION", "SMALLEST", "Attack", "Meaning", "meaning", "reach", "run_profile"]
+__all__ = ["SMALLEST", "Attack", "Meaning", "meaning", "reach", "run_profile"]
 
-RELATION = {
-    "add_remove": "one record added or removed",
-    "zero_out": "one record emptied",
-    "replace_one": "one record exchanged for any other",
-}
 SMALLEST = 1e-12  # a profile is shown down to about this delta
-_QUESTION = {
-    "add_remove": "whether one given record was in the data",
-    "zero_out": "whether one given record was in the data or had been emptied",
-    "replace_one": "which of two given records, one or the other, was in the data",
-}
-_FOUND = {
-    "add_remove": "finds at most {} of the records that are there",
-    "zero_out": "finds at most {} of the records that are there",
-    "replace_one": "recognises the other in at most {} of cases",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,13 +58,14 @@ class Meaning:
 
     def __str__(self) -> str:
         promise, prior = self.guarantee, _percent(self.prior)
+        said = words(promise.neighbours, promise.unit)
         low, high = _percent(self.posterior[0], below=True), _percent(self.posterior[1])
         lines = [
             str(promise),
             "",
-            f"Suppose an attacker knows every other record, sees the release, and wants to tell {self._question}. "
+            f"Suppose an attacker knows {said.others}, sees the release, and wants to tell {said.question}. "
             "Then whatever the attack:",
-            *(f"- {self._sentence(attack)};" for attack in self.attacks),
+            *(f"- {_sentence(attack, said)};" for attack in self.attacks),
             f"- a guess, with a belief of {prior} beforehand, is right at most {_percent(self.guess)} of the time "
             f"(without the release: {_percent(max(self.prior, 1 - self.prior))}).",
             "",
@@ -93,15 +79,6 @@ class Meaning:
                 f"{_factor(promise.epsilon)}: a belief of {prior} then stays between {low} and {high}."
             )
         return "\n".join(lines)
-
-    @property
-    def _question(self) -> str:
-        return _QUESTION[self.guarantee.neighbours]
-
-    def _sentence(self, attack: Attack) -> str:
-        found = _FOUND[self.guarantee.neighbours].format(_percent(attack.true_positive_rate))
-        alarm = _percent(attack.false_positive_rate)
-        return f"one that raises a false alarm in {alarm} of cases {found} (tossing a coin: {alarm})"
 
 
 @overload
@@ -131,8 +108,9 @@ def meaning(
 ) -> Meaning:
     """Say what a run, or a guarantee that somebody else states, leaves to the best attack.
 
-    Promise: every number is a bound for *all* attacks by one who knows everything but the one record, not an estimate
-    from some attack. For a run the whole profile delta(epsilon) is used, for a bare guarantee only its pair.
+    Promise: every number is a bound for *all* attacks by one who knows everything but the one record (the one
+    person, where that is the unit), not an estimate from some attack. For a run the whole profile delta(epsilon) is
+    used, for a bare guarantee only its pair.
     Theorems: the rates as in :func:`privet.report.best_attack`, the guess as in :func:`privet.report.best_guess`.
     Any (epsilon, delta)-private release can be computed from the answer of a mechanism that reveals all with
     probability delta and is else (epsilon, 0)-private (Kairouz, Oh and Viswanath 2015); hence the
@@ -217,6 +195,12 @@ def reach(run: Event, *, neighbours: Neighbours, accountant: str = "auto") -> fl
         if math.isfinite(epsilon):
             return epsilon if epsilon > 0 else 1.0
     return 10.0
+
+
+def _sentence(attack: Attack, said: Words) -> str:
+    found = said.found.format(_percent(attack.true_positive_rate))
+    alarm = _percent(attack.false_positive_rate)
+    return f"one that raises a false alarm in {alarm} of cases {found} (tossing a coin: {alarm})"
 
 
 def _percent(probability: float, *, below: bool = False) -> str:

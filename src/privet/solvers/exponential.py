@@ -250,4 +250,4 @@ def pure_guarantee(
         assumptions=(bounding,) if unit == "record" else (bounding, PERSON),
         unit=unit,
     )
-    return found.voided("fixed seed: whoever knows it can repeat the draw") if random.void else found
+    return found.invalidate("fixed seed: whoever knows it can repeat the draw") if random.void else found

@@ -7,13 +7,13 @@ from typing import get_args
 
 from privet.accounting.numerics import downward, upward
 from privet.errors import InvalidParameter
-from privet.privacy import Budget, Neighbours, check_neighbours
+from privet.privacy import Budget, Neighbours, check_neighbours, sensitivity_factor
 from privet.theory import descent
 from privet.theory.exact import exact_noise
 from privet.theory.perturbation import exponential_mechanism_bound, logistic_lipschitz, output_perturbation_bound
 from privet.theory.prescription import Method, Prescription, Schedule
 from privet.theory.risk import RiskBound, positive, whole
-from privet.theory.setting import MOST_STEPS, Setting, checked_diameter, last_iterate_steps, moves, whole_steps
+from privet.theory.setting import MOST_STEPS, Setting, checked_diameter, last_iterate_steps, whole_steps
 
 __all__ = ["plan_for"]
 
@@ -217,7 +217,7 @@ def _descent(
 
 def _output_perturbation(problem: Setting) -> Prescription:
     """Balance the noise G σ √d = G² s √d/(λnμ) against the regulariser λR²/2: λ = (G/R) √(2 s √d/(nμ))."""
-    s = moves(problem.neighbours)
+    s = sensitivity_factor(problem.neighbours)
     relative = math.sqrt(problem.ratio)  # s √d/(nμ)
     strength = problem.lipschitz / problem.radius * math.sqrt(2.0 * relative)
     multiplier = exact_noise(epsilon=problem.budget.epsilon, delta=problem.budget.delta, steps=1, sensitivity=float(s))
@@ -247,7 +247,7 @@ def _output_perturbation(problem: Setting) -> Prescription:
 def _exponential(problem: Setting) -> Prescription:
     """Sharpen as far as epsilon allows: log densities of neighbours differ by at most β s G D/n."""
     epsilon = positive("epsilon of the exponential mechanism", problem.budget.epsilon)
-    range_ = moves(problem.neighbours) * problem.lipschitz * problem.diameter
+    range_ = sensitivity_factor(problem.neighbours) * problem.lipschitz * problem.diameter
     exponent = downward(epsilon * problem.n / range_)
     bound = exponential_mechanism_bound(
         diameter=problem.diameter, lipschitz=problem.lipschitz, d=problem.d, exponent=exponent

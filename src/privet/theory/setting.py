@@ -15,11 +15,11 @@ from scipy.special import lambertw
 from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
 from privet.errors import InvalidParameter
-from privet.privacy import Budget, Neighbours, check_neighbours
+from privet.privacy import Budget, Neighbours, sensitivity_factor
 from privet.theory.exact import exact_noise
 from privet.theory.risk import RiskBound, positive, whole
 
-__all__ = ["MOST_STEPS", "Setting", "checked_diameter", "last_iterate_steps", "moves", "noise_to_signal", "whole_steps"]
+__all__ = ["MOST_STEPS", "Setting", "checked_diameter", "last_iterate_steps", "noise_to_signal", "whole_steps"]
 
 MOST_STEPS = 2**62
 _PRIVATE_COUNT = "the number of records is private: `n` is a public number that is at least as large, the risk is sum/n"
@@ -36,7 +36,7 @@ def noise_to_signal(*, n: int, d: int, budget: Budget, neighbours: Neighbours) -
     >>> f"{a:.6e}"  # its root is the floor of the average-iterate bound, in units of radius × lipschitz
     '5.567045e-04'
     """
-    per_record = moves(neighbours) / (whole("n", n) * largest_mu(budget.epsilon, budget.delta))
+    per_record = sensitivity_factor(neighbours) / (whole("n", n) * largest_mu(budget.epsilon, budget.delta))
     return upward(whole("d", d) * per_record * per_record)
 
 
@@ -72,7 +72,7 @@ class Setting:
 
     def noise(self, k: int) -> float:
         """Noise stddev of the mean gradient for k noisy gradients."""
-        sensitivity = upward(moves(self.neighbours) * self.lipschitz / self.n)
+        sensitivity = upward(sensitivity_factor(self.neighbours) * self.lipschitz / self.n)
         return exact_noise(
             epsilon=self.budget.epsilon, delta=self.budget.delta, steps=max(k, 1), sensitivity=sensitivity
         )
@@ -90,11 +90,6 @@ class Setting:
         if self.neighbours != "add_remove":
             return bound
         return RiskBound(value=bound.value, theorem=bound.theorem, assumptions=(*bound.assumptions, _PRIVATE_COUNT))
-
-
-def moves(neighbours: Neighbours) -> int:
-    """By how many clips a sum moves."""
-    return 2 if check_neighbours(neighbours) == "replace_one" else 1
 
 
 def checked_diameter(radius: float, diameter: float | None) -> float:
