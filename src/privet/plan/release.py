@@ -92,6 +92,8 @@ class Release:
         """What it releases, all `times` together, for the accountants."""
         mechanism = self.mechanism if self.mechanism is not None else Gaussian(noise_multiplier=self._noise())
         count = self.times if times is None else times
+        if self.mechanism is not None and count == 1 and isinstance(self.sampling, FullBatch):
+            return self.mechanism
         run = self.sampling.event(mechanism, steps=count, records=records, neighbours=neighbours)
         return run.under(neighbours) if self.mechanism is None and own_relation(self.bound) else run
 
