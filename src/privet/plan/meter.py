@@ -107,7 +107,7 @@ class Meter:
     def noise_stddev(self, name: str, *, sensitivity: float | None = None) -> float:
         """Standard deviation of the noise on each number of the next release of `name`, in the unit of the sum.
 
-        Where the plan leaves the sensitivity to the run, it has to be given: of one record added, removed or zeroed out.
+        Where the plan leaves the sensitivity to the run, it has to be given: of one record added or removed.
         """
         release = self.plan[name]
         if isinstance(release.bound, Computed):
@@ -159,8 +159,8 @@ class Meter:
         """The open release: whole numbers × `unit`, a power of two that is refined where the noise is finer."""
         if not isinstance(self.plan[name].bound, Reach):
             raise InvalidParameter(
-                f"Expected a release of counts, got {name!r}, which is a sum of clipped records: its noise is priced for "
-                "those. Use noisy()."
+                f"Expected a release of counts, got {name!r}, which is a sum of clipped records: its noise is priced "
+                "for those. Use noisy()."
             )
         release = self._close(name, units.size)
         stddev = release.noise_stddev(self.plan.neighbours)

@@ -1,4 +1,4 @@
-"""The algorithms, one a file. Each is a value that makes a plan from public facts and runs it, and a function for short."""
+"""The algorithms, one a file: each a value that plans from public facts and runs its plan, and a function for short."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from privet.solvers.descent import ReleaseRule
 from privet.solvers.exponential import Exponential, exponential_mechanism
 from privet.solvers.fixed_hessian import FixedHessian, fixed_hessian_descent
 from privet.solvers.newton import Newton, newton_descent
+from privet.solvers.newton_inference import NewtonInference
 from privet.solvers.noisy_descent import NoisyGradientDescent, noisy_gradient_descent
-from privet.solvers.one_step import NewtonInference, OneStep
+from privet.solvers.one_step import OneStep
 from privet.solvers.perturbed_objective import ObjectivePerturbation, objective_perturbation
 from privet.solvers.perturbed_output import OutputPerturbation, output_perturbation
 from privet.solvers.result import Result

@@ -195,7 +195,7 @@ def noisy_gradient_descent(
     start: NDArray[np.float64] | None = None,
     random: Random | None = None,
 ) -> Result:
-    """Run `NoisyGradientDescent` on a problem; with a `start` of one's own, `radius` is the domain's diameter by default.
+    """Run `NoisyGradientDescent` on a problem; with a `start` of one's own, `radius` is by default the diameter.
 
     Parameters
     ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,9 +114,7 @@ class ObjectivePerturbation:
         cost = Approximate(epsilon=epsilon, delta=delta)
         return planned(cost, self._sentence(facts, clip, cost))
 
-    def run(
-        self, plan: Plan, problem: Problem, *, meter: Meter | None = None, random: Random | None = None
-    ) -> Result:
+    def run(self, plan: Plan, problem: Problem, *, meter: Meter | None = None, random: Random | None = None) -> Result:
         """Tilt, solve and blur."""
         meter = ready(plan, meter, random)
         solver, tilt = self._settled(plan, problem)
@@ -146,8 +143,8 @@ class ObjectivePerturbation:
         mechanism = plan[TILTED].mechanism
         if not isinstance(mechanism, Approximate):
             raise InvalidParameter(
-                f"Expected a plan by ObjectivePerturbation, got one whose {TILTED!r} is {mechanism!r}: the tilt's noise "
-                "follows from an epsilon and a delta. Make the plan with .plan(...)."
+                f"Expected a plan by ObjectivePerturbation, got one whose {TILTED!r} is {mechanism!r}: the tilt's "
+                "noise follows from an epsilon and a delta. Make the plan with .plan(...)."
             )
         found = tilt_for(facts, mechanism, clip=clip, regularisation=self.regularisation, radius=self.radius)
         solver = Minimiser(
@@ -207,9 +204,7 @@ def objective_perturbation(
     ((3,), True, 0.042)
     """
     solver = ObjectivePerturbation(regularisation=regularisation, clip=clip, radius=radius, most_records=most_records)
-    return solve(
-        solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random
-    )
+    return solve(solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random)
 
 
 def _tiltable(facts: Facts, clip: float | None) -> float:

@@ -119,9 +119,7 @@ class OutputPerturbation:
         )
         return blank.calibrated(budget)
 
-    def run(
-        self, plan: Plan, problem: Problem, *, meter: Meter | None = None, random: Random | None = None
-    ) -> Result:
+    def run(self, plan: Plan, problem: Problem, *, meter: Meter | None = None, random: Random | None = None) -> Result:
         """Solve and release."""
         meter = ready(plan, meter, random)
         solver, solved, tolerance, step = self._settled(plan, problem)
@@ -233,12 +231,10 @@ def output_perturbation(
     >>> result.coef.shape, result.guarantee.epsilon <= 1, round(result.bound, 3)
     ((3,), True, 0.601)
     >>> result.plan.event
-    (Gaussian(noise_multiplier=8.44...) * 1).under('replace_one')
+    Gaussian(noise_multiplier=8.44...).under('replace_one')
     """
     solver = OutputPerturbation(regularisation=regularisation, clip=clip, radius=radius, most_records=most_records)
-    return solve(
-        solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random
-    )
+    return solve(solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random)
 
 
 def _bound(model: LinearProblem, distance: float, solved: SolvedTo, strength: float, stddev: float) -> float:

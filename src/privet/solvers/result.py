@@ -30,4 +30,3 @@ class Result:
 
     def __repr__(self) -> str:
         return f"Result(shape={self.coef.shape}, {self.guarantee})"
-

@@ -65,9 +65,7 @@ def solve(
     return result
 
 
-def ready(
-    plan: Plan, meter: Meter | None, random: Random | None, *, made: tuple[Release, ...] = ()
-) -> Meter:
+def ready(plan: Plan, meter: Meter | None, random: Random | None, *, made: tuple[Release, ...] = ()) -> Meter:
     """The meter of a run: the one that is given, or a new one, past the releases that were made before."""
     if meter is not None:
         if meter.plan != plan:

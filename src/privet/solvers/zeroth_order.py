@@ -143,9 +143,7 @@ def zeroth_order_descent(
     >>> result.coef.shape
     (1,)
     """
-    solver = ZerothOrder(
-        steps=steps, clip=clip, step_size=step_size, spread=spread, sampling=sampling, release=release
-    )
+    solver = ZerothOrder(steps=steps, clip=clip, step_size=step_size, spread=spread, sampling=sampling, release=release)
     return solve(
         solver,
         problem,
