@@ -167,7 +167,7 @@ def test_releases_of_one_name_are_the_same_release() -> None:
         plan["two"]
     for releases in ((), (one, release("one", noise_multiplier=9.0)), (one, "two")):
         with pytest.raises(InvalidParameter, match="release"):
-            Plan(releases=releases, records=10, neighbours="zero_out")
+            Plan(releases=releases, records=10, neighbours="zero_out")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
@@ -231,7 +231,7 @@ def test_noise_is_never_less_than_the_event_says(bound: Any, neighbours: Any) ->
 
 
 def test_two_positive_semidefinite_matrices_are_at_most_root_two_apart() -> None:
-    """‖A − B‖² ≤ ‖A‖² + ‖B‖² for sums of r rᵀ, in fractions; attained by orthogonal rows. docs/proofs/sums.md, section 6.
+    """‖A − B‖² ≤ ‖A‖² + ‖B‖² for sums of r rᵀ, in fractions; attained by orthogonal rows (sums.md, section 5).
 
     Indefinite ones, which a mutant that cuts entries by themselves would make, can be twice as far apart.
     """

@@ -19,8 +19,8 @@ from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
 from privet.solvers import (
     noisy_gradient_descent,
-    projected_gradient_descent,
 )
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import (
     gradient_descent_bound,
 )

@@ -12,7 +12,7 @@ from privet.lectures.claim import Finding
 from privet.lectures.problems import pointwise, separable
 from privet.lectures.registry import check
 from privet.losses import SquaredLoss
-from privet.plan import Plan
+from privet.plan import gradient_plan
 from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
@@ -72,7 +72,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
     """Run each optimiser with the noise of plain DP-SGD, and compare what its run costs."""
     X, y = separable(200, 3, seed=97)
     problem = glm("logistic", X, y, row_norm=1.0)
-    plan = Plan(
+    plan = gradient_plan(
         bounding=Clip(clip=1.0),
         sampling=Poisson(rate=0.1),
         noise_multiplier=2.0,
@@ -105,6 +105,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
         records=200,
         random=fixed_seed_voids_guarantee(97),
     )
+    noise = variance_reduced.plan["differences"].noise_multiplier
     # its steps and its snapshots, with the same noise as above
     snapshots = Gaussian(noise_multiplier=2.0) * 2
     same = Gaussian(noise_multiplier=2.0).poisson(rate=0.1) * 18 + snapshots
@@ -114,8 +115,8 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
         max(judged) <= costs["plain"] * (1 + 1e-12),
         f"20 steps cost epsilon {costs['plain']:.4f} with plain steps, Adam, AdamW and Adafactor alike; SVRG with the "
         f"same noise {costs['svrg']:.4f}, as its snapshots are full gradients. To keep the price it takes noise "
-        f"{variance_reduced.plan.noise_multiplier:.3f} instead of 2.",
-        noise_for_the_same_price=variance_reduced.plan.noise_multiplier,
+        f"{noise:.3f} instead of 2.",
+        noise_for_the_same_price=noise,
         table={f"epsilon_{name}": cost for name, cost in costs.items()},
     )
 
