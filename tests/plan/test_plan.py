@@ -202,6 +202,30 @@ def test_noise_that_is_known_is_kept() -> None:
     assert 0.9999 < plan.guarantee().epsilon <= 1
 
 
+def test_known_noise_that_breaks_the_budget_is_refused() -> None:
+    """A plan never carries a budget that it does not meet, also where there is nothing left to calibrate."""
+    plan = Plan(releases=(release("made", noise_multiplier=1.0),), records=1000, neighbours="zero_out")
+    with pytest.raises(InvalidParameter, match="none is left to raise"):
+        plan.calibrated(Budget(epsilon=1, delta=1e-6))
+    assert plan.calibrated(Budget(epsilon=10, delta=1e-6)).guarantee().epsilon <= 10
+
+
+def test_a_plan_is_printed_as_a_table() -> None:
+    """Shares of the squared signal where all is Gaussian on all records; else the epsilon of each release alone."""
+    parts = (release("range", bound=Histograms()), release("gradients", times=30))
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    plan = Plan(releases=parts, records=1000, neighbours="zero_out")
+    assert "?" in str(plan)
+    shown = str(plan.calibrated(budget, shares={"range": 0.2}))
+    assert "20.0%" in shown
+    assert "80.0%" in shown
+    sampled = dataclasses.replace(plan, releases=(parts[0], release("steps", times=9, sampling=Poisson(rate=0.1))))
+    table = str(dataclasses.replace(sampled, neighbours="add_remove").calibrated(budget, shares={"range": 0.2}))
+    assert "a public guess" in table
+    assert "ε alone" in table
+    assert "Poisson(rate=0.1)" in table
+
+
 @pytest.mark.parametrize("bound", [Histograms(), MomentSums(columns=2), SecondMoments(clip=0.5)], ids=repr)
 def test_noise_for_one_relation_is_refused_under_another(bound: Any) -> None:
     """A range made under replace_one cannot be priced under add_remove: its noise multiplier would be another."""

@@ -57,16 +57,17 @@ def problem_for(solver: Any, scale: float = 1.0) -> LinearProblem:
     rng = np.random.default_rng(0)
     X = scale * rng.normal(size=(300, 1)) / 4
     more: dict[str, Any] = {"domain": box(low=[-1.0], high=[1.0])} if isinstance(solver, Exponential) else {}
-    return glm("logistic", X, rng.integers(0, 2, 300), row_norm=1.0, **more)
+    made: LinearProblem = glm("logistic", X, rng.integers(0, 2, 300), row_norm=1.0, **more)
+    return made
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
 def test_a_solver_is_a_frozen_value(solver: Any) -> None:
     """It satisfies the protocol, equals its like, and cannot be changed."""
-    assert isinstance(solver, Solver)
     assert replace(solver) == solver
     with pytest.raises(FrozenInstanceError):
         setattr(solver, fields(solver)[0].name, None)
+    assert isinstance(solver, Solver)
 
 
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])

@@ -147,7 +147,7 @@ class Plan:
         known = self._with_noise(fixed)
         free = [release.name for release in known.releases if not release.calibrated]
         if not free:
-            return replace(known, budget=budget)
+            return replace(known, budget=budget)._within()
         searched = replace(known, releases=tuple(release.without_limit() for release in known.releases))
         scale = calibrate(
             lambda s: searched._with_noise({name: s * relative.get(name, 1.0) for name in free}).event,
@@ -156,6 +156,16 @@ class Plan:
             neighbours=self.neighbours,
         )
         return replace(known._with_noise({name: scale * relative.get(name, 1.0) for name in free}), budget=budget)
+
+    def _within(self) -> Plan:
+        """The plan, if its noise, all of it known, meets its budget."""
+        if self.budget is not None and self.guarantee().epsilon > self.budget.epsilon:
+            raise InvalidParameter(
+                f"Expected releases that meet epsilon = {self.budget.epsilon:g} at delta = {self.budget.delta:g}, got "
+                f"epsilon = {self.guarantee().epsilon:.6g}: all noise is known, and none is left to raise. Leave some "
+                "noise out, or raise the budget."
+            )
+        return self
 
     def _with_noise(self, noise: Mapping[str, float]) -> Plan:
         """The plan with these noise multipliers for releases that have none."""

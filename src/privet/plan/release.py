@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from privet._checks import is_number, whole
 from privet.accounting import Event, Gaussian
@@ -70,6 +70,15 @@ class Release:
             object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
             self.sum_multiplier  # noqa: B018  # refuses here what it would refuse at the first step
 
+    def __eq__(self, other: object) -> bool:
+        """As any dataclass; but tuples take NaN for equal to itself, and from Python 3.13 on dataclasses do not."""
+        if not isinstance(other, Release):
+            return NotImplemented
+        return _values(self) == _values(other)
+
+    def __hash__(self) -> int:
+        return hash(_values(self))
+
     @property
     def calibrated(self) -> bool:
         """Whether its noise is known."""
@@ -108,3 +117,7 @@ class Release:
                 "Pass noise_multiplier=..., or calibrate the plan to a budget first."
             )
         return self.noise_multiplier
+
+
+def _values(release: Release) -> tuple[object, ...]:
+    return tuple(getattr(release, field.name) for field in fields(release))
