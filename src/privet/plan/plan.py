@@ -30,7 +30,8 @@ class Plan:
 
     `plan.event` is what the accountants price; a `Meter` that holds the plan draws exactly its batches and noise, in
     its order, and refuses anything else. So what is run is what was priced. `records` is the number of records; under
-    "add_remove", where that is private, it is a public guess that scales steps and nothing else. With `unit="person"`
+    "add_remove", where that is private, it is a public guess that scales steps and nothing else; None where nothing
+    depends on it. With `unit="person"`
     a record is all that one person has. `budget` is what the plan was calibrated to, if it was. A release may stand in
     the plan several times, where others come between.
 
@@ -51,16 +52,17 @@ class Plan:
     """
 
     releases: tuple[Release, ...]
-    records: int
     neighbours: Neighbours
+    records: int | None = None
     unit: Unit = "record"
     budget: Budget | None = None
 
     def __post_init__(self) -> None:
         check_neighbours(self.neighbours)
         check_unit(self.unit)
-        because, use = "rates, divisors and steps follow from it", "Pass a public number of records."
-        object.__setattr__(self, "records", whole("records", self.records, because=because, use=use))
+        if self.records is not None or not all(isinstance(r.sampling, FullBatch) for r in self.releases):
+            because, use = "rates, divisors and steps follow from it", "Pass a public number of records."
+            object.__setattr__(self, "records", whole("records", self.records, because=because, use=use))
         object.__setattr__(self, "releases", tuple(self.releases))
         named: dict[str, Release] = {}
         for release in self.releases:
@@ -102,18 +104,20 @@ class Plan:
         """What the whole run releases, for the accountants."""
         run: Event | None = None
         for name in self.names:
-            part = self[name].event(records=self.records, neighbours=self.neighbours, times=self.times(name))
+            part = self[name].event(records=self.records or 1, neighbours=self.neighbours, times=self.times(name))
             run = part if run is None else run + part
         return run  # type: ignore[return-value]  # there is at least one
 
     def batch_size(self, name: str) -> float:
         """The public divisor that turns a sum into a mean."""
-        return self[name].sampling.batch_size(self.records)
+        return self[name].sampling.batch_size(self.records or 1)
 
     def most_records(self, name: str) -> int:
         """A public bound on the records of one sum, for its lattice."""
+        if self.records is None or self.neighbours == "add_remove":
+            return MOST_RECORDS
         most = self[name].sampling.most(self.records)
-        return MOST_RECORDS if most is None or self.neighbours == "add_remove" else most
+        return MOST_RECORDS if most is None else most
 
     def guarantee(self, *, delta: float | None = None) -> Guarantee:
         """What the run promises at `delta` (the budget's, if left out), with its assumptions."""

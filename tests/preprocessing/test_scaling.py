@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from privet.errors import InvalidParameter
 from privet.estimators.linear import _norms
-from privet.estimators.scaling import Scaling, scaling_from
+from privet.preprocessing.scaling import Scaling, scaling_from
 
 
 @given(

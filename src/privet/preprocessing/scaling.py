@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 
 __all__ = ["Scaling", "scaling_by_norm", "scaling_from"]
+
+_ROWS = 1 << 12
 
 Vector = NDArray[np.float64]
 
@@ -76,6 +79,51 @@ class Scaling:
         self.features(rows, out=scaled[:, :columns])
         scaled *= self.shrink
         return scaled
+
+    def rows(self, X: Any) -> Any:
+        """As `prepare`, for CSR rows too, whose zeros stay zeros; or None where `prepare` will do it block by block."""
+        if not sparse.issparse(X):
+            return None
+        rows = sparse.csr_matrix((self._sparse_values(X), X.indices, X.indptr), shape=X.shape)
+        if self.intercept:
+            rows = sparse.hstack([rows, np.full((rows.shape[0], 1), self.constant)], format="csr")
+        rows.data *= self.shrink
+        return rows
+
+    def norms(self, X: Any) -> Vector:
+        """The norm of each row once its features are scaled, without the constant. Private."""
+        norms = np.empty(X.shape[0])
+        with np.errstate(all="ignore"):
+            if sparse.issparse(X):
+                places = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+                norms[:] = np.sqrt(np.bincount(places, weights=self._sparse_values(X) ** 2, minlength=X.shape[0]))
+                return norms
+            for first in range(0, len(norms), _ROWS):
+                part = slice(first, first + _ROWS)
+                # in C order, where a row is summed alike whether it stands alone in its block or not
+                block = self.features(np.array(X[part], dtype=np.float64, order="C"))
+                norms[part] = np.sqrt(np.square(block).sum(axis=1))
+        return norms
+
+    def with_zeros(self) -> Scaling:
+        """The same with ranges that hold 0, as sparse rows need."""
+        return replace(self, low=np.minimum(self.low, 0.0), high=np.maximum(self.high, 0.0))
+
+    def clipped(self, X: Any) -> Any:
+        """Raw rows with every value kept to its range, and missing ones in its middle; for predictions."""
+        if sparse.issparse(X):
+            found = X.copy()
+            with np.errstate(invalid="ignore"):
+                found.data = np.clip(found.data, self.low[found.indices], self.high[found.indices])
+            found.data[np.isnan(found.data)] = 0.0
+            return found
+        return np.where(np.isnan(X), self.middle, np.clip(X, self.low, self.high))
+
+    def _sparse_values(self, X: Any) -> Vector:
+        places = X.indices
+        with np.errstate(all="ignore"):
+            values = np.clip(X.data.astype(np.float64), self.low[places], self.high[places]) / self.half[places]
+        return np.where(np.isnan(values), 0.0, values)
 
     def unscaled(self, theta: Vector) -> tuple[Vector, Vector]:
         """Coefficients and intercepts in the features' own units, from θ (columns, outputs) on prepared rows."""
