@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.accounting import Event, Gaussian, calibrate
-from privet.data import group_indices
+from privet.data import person_numbers
 from privet.data.people import one_row_each
 from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.defaults import LITTLE, Task, constant_weight, settings_for
@@ -264,7 +264,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
                 "Expected groups or weights, got both: a person's rows are averaged, and what a weight means there "
                 "is not settled. Leave out sample_weight and class_weight, or groups."
             )
-        people = group_indices(groups)
+        people = person_numbers(groups)
         if len(people) != rows:
             raise InvalidParameter(
                 "Expected as many group labels as rows, got another number: rows would be taken for somebody else's. "

@@ -8,7 +8,7 @@ from typing import Any
 
 from privet import accounting
 from privet.accounting import Event, calibrate
-from privet.data.groups import grouped_by
+from privet.data import grouped_by
 from privet.data.people import one_row_each
 from privet.errors import InvalidParameter
 from privet.plan import check_budget
