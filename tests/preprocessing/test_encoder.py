@@ -129,7 +129,7 @@ def test_no_cell_is_ever_quoted(secret: Any) -> None:
     wrong: list[Any] = [
         dict.fromkeys(("job", "sex"), column),
         {**table, "age": [secret]},
-        {**table, "age": np.array([[1.0], [2.0]])},
+        {**table, "age": np.array([[1.0, 2.0], [2.0, 3.0]])},
         {**table, "surprise": column},
     ]
     for bad in wrong:

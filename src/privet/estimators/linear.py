@@ -16,8 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import is_whole, positive
-from privet.data import matrix, person_numbers
-from privet.data.people import one_row_each
+from privet.data import matrix, one_row_each, person_numbers
 from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.reading import Records, columns_of

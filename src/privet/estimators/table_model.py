@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Event, Gaussian, calibrate, from_json, to_json
-from privet.data.groups import grouped_by
+from privet.data import grouped_by
 from privet.errors import InvalidParameter
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor

@@ -8,8 +8,8 @@ from typing import Any
 
 from privet.accounting import calibrate
 from privet.data.cells import Names, Numbers
-from privet.data.groups import grouped_by
-from privet.data.people import one_row_each
+from privet.data import grouped_by
+from privet.data import one_row_each
 from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan, Release

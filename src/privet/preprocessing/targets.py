@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.data.cells import Codes, Numbers, Reader
-from privet.data.tables import cells_of, is_table, read
+from privet.data.columns import cells_of
+from privet.data.tables import is_table, read
 from privet.errors import InvalidParameter
 from privet.preprocessing.encoding import ends_of, from_unit, to_unit
 from privet.preprocessing.schema import Target
