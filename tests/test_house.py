@@ -120,6 +120,7 @@ WITHOUT_EXAMPLE = {
     "Pure": "an event; the example of Event shows how events are written",
     "RandomizedResponse": "an event; the example of Event shows how events are written",
     "Repeated": "an event; written with *",
+    "Under": "an event; written with .under",
     "ZeroConcentrated": "an event; the example of Event shows how events are written",
     "errors": "a module; its docstring draws the tree of exceptions",
     "main": "the command line; docs/cli.md has the examples, and they are run below",

@@ -55,7 +55,7 @@ def one_step_epsilon(pair: Pair, delta: float) -> Bounds:
 
 def _equal_answers(run: ev.Event, neighbours: Neighbours) -> tuple[composition.Cost, ...]:
     """The one (epsilon, delta) whose equal, unsampled copies make up the run, if so."""
-    parts = leaves(run)
+    parts = leaves(run, neighbours)
     if len(parts) != 1:
         return ()
     leaf, count = parts[0]

@@ -24,6 +24,7 @@ from privet.accounting.events import (
     Pure,
     RandomizedResponse,
     Repeated,
+    Under,
     ZeroConcentrated,
 )
 from privet.errors import EventFormat, InvalidParameter
@@ -32,7 +33,8 @@ __all__ = ["VERSION", "from_json", "to_json"]
 
 VERSION = 1
 
-# kind -> (class, its fields in the order they are written). "event" and "parts" hold events, all others numbers.
+# kind -> (class, its fields in the order they are written). "event" and "parts" hold events, "neighbours" a
+# relation, all others numbers.
 _KINDS: dict[str, tuple[type[Event], tuple[str, ...]]] = {
     "gaussian": (Gaussian, ("noise_multiplier",)),
     "laplace": (Laplace, ("scale",)),
@@ -47,6 +49,7 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...]]] = {
     "poisson_trials": (PoissonTrials, ("mean", "event")),
     "repeated": (Repeated, ("count", "event")),
     "composed": (Composed, ("parts",)),
+    "under": (Under, ("neighbours", "event")),
 }
 _KIND_OF = {kind_class: kind for kind, (kind_class, _) in _KINDS.items()}
 
@@ -104,7 +107,7 @@ def _written(event: Event) -> dict[str, Any]:
         elif field == "parts":
             written[field] = [_written(part) for part in value]
         else:
-            written[field] = _number(field, value)
+            written[field] = value if field == "neighbours" else _number(field, value)
     return written
 
 

@@ -1,7 +1,8 @@
 """Events: what ran, as an immutable tree that says nothing of its price.
 
 An event's meaning never changes; a new meaning is a new event. Sizes are in units of the clip, so that the
-same event can be priced under any of the three neighbour relations (see :mod:`privet.privacy`).
+same event can be priced under any of the three neighbour relations (see :mod:`privet.privacy`). Where a size is in
+another unit, which fits one relation only, the event says which: `.under`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numbers
 from dataclasses import dataclass
 
 from privet.errors import InvalidParameter
+from privet.privacy import Neighbours, check_neighbours
 
 __all__ = [
     "Approximate",
@@ -26,7 +28,9 @@ __all__ = [
     "Pure",
     "RandomizedResponse",
     "Repeated",
+    "Under",
     "ZeroConcentrated",
+    "relations",
 ]
 
 
@@ -46,7 +50,7 @@ def _real(event: Event, name: str, *, positive: bool, unit: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that was released, or will be. Combine with `+`, `*`, `.poisson` and `.without_replacement`.
+    """Something that was released, or will be. Combine with `+`, `*`, `.poisson`, `.without_replacement`, `.under`.
 
     Examples
     --------
@@ -71,6 +75,10 @@ class Event:
     def without_replacement(self, *, batch: int, records: int) -> Event:
         """Run on `batch` of the `records` (a public number), all subsets of that size equally likely."""
         return FixedSizeSampled(event=self, batch=batch, records=records)
+
+    def under(self, neighbours: Neighbours) -> Event:
+        """Say that the sizes fit this relation only: asked under another one, the event is refused."""
+        return Under(event=self, neighbours=neighbours)
 
 
 def _parts(event: Event) -> tuple[Event, ...]:
@@ -184,6 +192,7 @@ class PoissonSampled(Event):
 
     def __post_init__(self) -> None:
         _is_event(self.event)
+        _can_be_sampled(self.event)
         _real(self, "rate", positive=True, unit="probability that a record joins the batch")
         if self.rate > 1:
             raise InvalidParameter(
@@ -205,6 +214,7 @@ class FixedSizeSampled(Event):
 
     def __post_init__(self) -> None:
         _is_event(self.event)
+        _can_be_sampled(self.event)
         _count("batch", self.batch)
         _count("records", self.records)
         if self.batch > self.records:
@@ -292,6 +302,67 @@ class PoissonTrials(Event):
 
     def __repr__(self) -> str:
         return f"PoissonTrials(event={self.event!r}, mean={self.mean!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Under(Event):
+    """`event`, whose sizes were computed for the relation `neighbours`, such as a histogram's noise multiplier.
+
+    A histogram of one count a record moves by √2 when a record is replaced, and by 1 when one joins. Noise stated so
+    that one of the two comes out right would be stated wrongly for the other, so it costs what `event` costs under
+    `neighbours`, and is refused under every other relation.
+    """
+
+    event: Event
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        _is_event(self.event)
+        check_neighbours(self.neighbours)
+        others = sorted(relations(self.event) - {self.neighbours})
+        if others:
+            raise InvalidParameter(
+                f"Expected an event made for {self.neighbours!r} or for no relation in particular, got one made for "
+                f"{others[0]!r}: it could be asked about under neither. Say the relation once, where the sizes are "
+                "computed."
+            )
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.event)}.under({self.neighbours!r})"
+
+
+def relations(event: Event) -> frozenset[Neighbours]:
+    """The relations that parts of an event were made for: none where all sizes are in units of the clip."""
+    found: set[Neighbours] = set()
+    stack = [event]
+    while stack:
+        match stack.pop():
+            case Under(event=inner, neighbours=neighbours):
+                found.add(neighbours)
+                stack.append(inner)
+            case Composed(parts=parts):
+                stack.extend(parts)
+            case (
+                PoissonSampled(event=inner)
+                | FixedSizeSampled(event=inner)
+                | Repeated(event=inner)
+                | NegativeBinomialTrials(event=inner)
+                | PoissonTrials(event=inner)
+            ):
+                stack.append(inner)
+    return frozenset(found)
+
+
+def _can_be_sampled(event: Event) -> None:
+    # Batches are priced from what one record adds to a sum, not from how far the sum moves: a histogram's √2 under
+    # "replace_one", stated as a multiplier for twice the clip, would come out too cheap on a batch.
+    made_for = sorted(relations(event))
+    if made_for:
+        raise InvalidParameter(
+            f"Expected an event in units of the clip to sample, got one made for {made_for[0]!r}: how far its sum "
+            "moves there does not tell what one record adds to a batch. Sample Gaussian(noise_multiplier=noise "
+            "stddev ÷ largest norm of a record)."
+        )
 
 
 def _wrapped(event: Event) -> str:

@@ -69,7 +69,7 @@ def _rho(leaf: ev.Event, neighbours: Neighbours) -> float:
 def zcdp(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
     """An upper bound by zero-concentrated DP."""
     directions(run, neighbours)
-    rho = math.fsum(count * _rho(leaf, neighbours) for leaf, count in leaves(run)) * (1 + 1e-15)
+    rho = math.fsum(count * _rho(leaf, neighbours) for leaf, count in leaves(run, neighbours)) * (1 + 1e-15)
     if rho == 0:
         return Bounds(0.0, 0.0)
     if math.isinf(rho):
@@ -85,7 +85,7 @@ def gdp(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: flo
     directions(run, neighbours)
     sensitivity = 2.0 if neighbours == "replace_one" else 1.0
     squares = []
-    for leaf, count in leaves(run):
+    for leaf, count in leaves(run, neighbours):
         if isinstance(leaf, ev.Gaussian):
             mu = sensitivity / leaf.noise_multiplier if leaf.noise_multiplier else math.inf
         else:

@@ -98,9 +98,9 @@ def mean_trials(search: ev.Event) -> float:
     )
 
 
-def sole_search(run: ev.Event) -> ev.Event | None:
+def sole_search(run: ev.Event, neighbours: Neighbours) -> ev.Event | None:
     """The search that is all of the run, if it is one."""
-    parts = leaves(run)
+    parts = leaves(run, neighbours)
     (leaf, count), *others = parts
     is_one = not others and count == 1 and isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials)
     return leaf if is_one else None
@@ -111,7 +111,7 @@ def selection(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilo
 
     Some order of the outputs attains it: one by which all trials rank alike.
     """
-    search = sole_search(run)
+    search = sole_search(run, neighbours)
     if not isinstance(search, ev.NegativeBinomialTrials | ev.PoissonTrials):
         raise NoProvenBound(
             "Expected one search by random_trials, got another run: this theorem is for a search alone. "

@@ -19,7 +19,7 @@ __all__ = ["advanced_epsilon", "basic_epsilon", "by_theorem", "optimal_epsilon"]
 def _costs(run: ev.Event, neighbours: Neighbours, delta: float, name: str) -> list[composition.Cost]:
     """Each part at its own price: pure parts at delta 0, the others at an equal share of `delta`."""
     ways = paired(run, neighbours, name)
-    parts = leaves(run)
+    parts = leaves(run, neighbours)
     pairs = [[way.steps[i][0] for way in ways] for i in range(len(parts))]
     finite = [max(pair.highest for pair in both) < math.inf for both in pairs]
     sharing = sum(count for (_, count), pure in zip(parts, finite, strict=True) if not pure)
@@ -84,7 +84,7 @@ def advanced_epsilon(run: ev.Event, neighbours: Neighbours, delta: float) -> flo
 
 def optimal_epsilon(run: ev.Event, neighbours: Neighbours, delta: float) -> float:
     """Epsilon by optimal composition of equal steps, at the best of a few ways to share delta."""
-    if len(leaves(run)) > 1:
+    if len(leaves(run, neighbours)) > 1:
         raise no_theorem("optimal", "the parts are unlike, for which the optimum is #P-hard")
     found = [advanced_epsilon(run, neighbours, delta)]
     for share in _SHARES:
