@@ -19,7 +19,7 @@ from privet.errors import InvalidParameter
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.linear import Posed, PrivateLinearModel, Vector
 from privet.estimators.reading import Records
-from privet.estimators.weights import CLASS_COUNTS, balanced, class_count_release, class_factors
+from privet.estimators.weights import balanced, class_count_release, class_factors
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import Scaling

@@ -32,7 +32,8 @@ class PoissonRegressor(LinearRegressor):
     """Counts, whose mean is exp(x·coef + intercept), under one budget.
 
     The Poisson loss bends without bound, so rates are capped at the end of the target's range, which no rate exceeds if
-    no count does. Counts are measured in units of their typical size, which is learnt privately for 3 % of the budget, and the range with it, if that is not given. What a long tail of counts may do is clipped: the less, the
+    no count does. Counts are measured in units of their typical size, which is learnt privately for 3 % of the
+    budget, and the range with it, if that is not given. What a long tail of counts may do is clipped: the less, the
     more records and budget there are.
 
     Promise: `guarantee_` meets (epsilon, delta) and covers all of that. Privacy rests on the clip, not on the cap.

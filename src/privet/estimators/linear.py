@@ -32,7 +32,7 @@ from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
 from privet.solvers import Result
 from privet.sums import bounded_table
 
-__all__ = ["Posed", "PrivateLinearModel"]
+__all__ = ["Posed", "PrivateLinearModel", "check_account", "reserve"]
 
 Vector = NDArray[np.float64]
 _LEAST_NORM = 2.0**-4
@@ -41,7 +41,7 @@ _ROOM = 1.2  # above the learnt norm, where intervals want next to no row shorte
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Posed:
-    """A problem for the solver: labels for a loss, weights, and the target's unit and origin in terms of a prediction."""
+    """A problem for the solver: labels for a loss, weights, the target's unit and origin in terms of a prediction."""
 
     labels: Vector
     loss: Loss
@@ -125,10 +125,16 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         """
         self._check()
         model = self if self.neighbours != "add_remove" or self.records is not None else self._with_guess(records)
-        return outlined(model, Size(
-            records=records, columns=columns, classes=self._class_count(classes), people=people,
-            weighted=weighted or self._weighs_classes,
-        )).plan
+        return outlined(
+            model,
+            Size(
+                records=records,
+                columns=columns,
+                classes=self._class_count(classes),
+                people=people,
+                weighted=weighted or self._weighs_classes,
+            ),
+        ).plan
 
     def _with_guess(self, records: int) -> Self:
         stand_in = type(self)(**self.get_params(deep=False))
@@ -156,10 +162,15 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             if outline.little:
                 warnings.warn(outline.little, LittleSignal, stacklevel=2)
             meter = Meter(outline.plan, random=self._random())
-            _reserve(self.account, outline.plan, type(self).__name__, meter.random)
+            reserve(self.account, outline.plan, type(self).__name__, meter.random)
             self._run(data, outline, meter)
             meter.finish()
         return self
+
+    def _fit_planned(self, X: Any, y: Any, *, groups: Any = None, outline: Outline, meter: Meter) -> None:
+        """As `fit`, with what was planned, reserved and begun by the caller, who also finishes the meter."""
+        with _undone_on_failure(self):
+            self._run(self._read(X, y, None, groups), outline, meter)
 
     def _check(self) -> None:
         """Refuse parameters that promise nothing, before anything is read."""
@@ -228,7 +239,13 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     def _run(self, data: Records, outline: Outline, meter: Meter) -> None:
         """Learn what is not given, solve, and keep what was released."""
-        for name in ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty"):  # of an earlier fit
+        for name in (
+            "class_weight_",
+            "covariance_",
+            "standard_errors_",
+            "refusal_",
+            "_uncertainty",
+        ):  # of an earlier fit
             self.__dict__.pop(name, None)
         scaling, learnt = self._scaling(data, outline, meter)
         posed = self._pose(data, learnt, meter)
@@ -243,9 +260,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         self.plan_ = outline.plan
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
 
-    def _scaling(
-        self, data: Records, outline: Outline, meter: Meter
-    ) -> tuple[Scaling, tuple[float, float] | None]:
+    def _scaling(self, data: Records, outline: Outline, meter: Meter) -> tuple[Scaling, tuple[float, float] | None]:
         """What is known of the features' ranges and rows' norms (and of the target's range), or learnt of them.
 
         Ranges come first, then how long rows are once scaled, which for sparse or correlated features is far less than
@@ -275,19 +290,24 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     def _given_scaling(self, columns: int) -> Scaling | None:
         """The scaling that `bounds` or `row_norm` say, or None; with both, `row_norm` is of rows once scaled."""
         if self.bounds is None:
-            return None if self.row_norm is None else scaling_by_norm(self.row_norm, columns, intercept=self.fit_intercept)
+            return (
+                None if self.row_norm is None else scaling_by_norm(self.row_norm, columns, intercept=self.fit_intercept)
+            )
         scaling = scaling_from(self.bounds, columns, intercept=self.fit_intercept)
         return scaling if self.row_norm is None else replace(scaling, norm=min(scaling.norm, float(self.row_norm)))
 
     def _problem(self, data: Records, scaling: Scaling, posed: Posed) -> LinearProblem | GroupedProblem:
-        """Prepared rows and labels. Labels of NaN, or outside the loss's set, and bad weights zero their records out."""
+        """Prepared rows and labels. Labels of NaN, or outside the loss's set, and bad weights zero a record out."""
         loss, labels = posed.loss, posed.labels
         if posed.weights is not None:
             loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
         keep = np.asarray(loss.admissible(labels), dtype=bool)
         rows = scaling.rows(data.table)
         table = bounded_table(
-            data.table if rows is None else rows, row_norm=1.0, keep=keep, prepare=scaling.prepare if rows is None else None
+            data.table if rows is None else rows,
+            row_norm=1.0,
+            keep=keep,
+            prepare=scaling.prepare if rows is None else None,
         )
         known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), Ridge(strength=self.alpha)
         if data.people is None:
@@ -346,7 +366,7 @@ def check_account(account: Any) -> Account | None:
     )
 
 
-def _reserve(account: Any, plan: Plan, label: str, random: Random) -> None:
+def reserve(account: Any, plan: Plan, label: str, random: Random) -> None:
     """Charge the whole plan to the account, if there is one, before any noise is drawn."""
     if check_account(account) is None:
         return

@@ -1,4 +1,4 @@
-"""What a fit will release, from public facts: ranges and norms that are not given, the solver's sums, standard errors."""
+"""What a fit will release, from public facts: ranges and norms not given, the solver's sums, standard errors."""
 
 from __future__ import annotations
 

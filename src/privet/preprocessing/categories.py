@@ -43,7 +43,7 @@ class LearntCategories:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NameFinder:
-    """How names of categories will be learnt: noisy counts of all names, and a threshold that a sole holder rarely passes.
+    """How names of categories will be learnt: noisy counts of all, and a threshold that a sole holder rarely passes.
 
     Examples
     --------

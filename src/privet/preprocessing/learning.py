@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privet.accounting import calibrate
+from privet.data import grouped_by, one_row_each
 from privet.data.cells import Names, Numbers
-from privet.data import grouped_by
-from privet.data import one_row_each
 from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan, Release
@@ -36,6 +38,15 @@ class LearntSchema:
     schema: Schema
     plan: Plan
     guarantee: Guarantee
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class Opened:
+    """Columns that were read, the names met in them, and whose rows they are; private."""
+
+    columns: dict[str, NDArray[Any]]
+    names: dict[str, Names]
+    people: NDArray[np.int64] | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,18 +115,23 @@ class SchemaLearner:
         )
         return at(noise)
 
-    def run(self, table: Any, meter: Meter) -> Schema:
-        """Learn from a table, which is private, and complete the schema, which is then public."""
-        facts: dict[str, Any] = {}
-        rows = None if self.groups is None else one_row_each(grouped_by(table, self.groups), meter.random)
+    def read(self, table: Any) -> Opened:
+        """The unknown columns of a table; private."""
         names = {name: Names() for name in self.names}
-        read_columns = read(table, {**{name: Numbers() for name in self.numbers}, **names})
-        columns = {name: found if rows is None else found[rows] for name, found in read_columns.items()}
+        columns = read(table, {**{name: Numbers() for name in self.numbers}, **names})
+        people = None if self.groups is None else grouped_by(table, self.groups)
+        return Opened(columns=columns, names=names, people=people)
+
+    def run(self, opened: Opened, meter: Meter) -> Schema:
+        """Learn from what was read, and complete the schema, which is then public."""
+        facts: dict[str, Any] = {}
+        rows = None if opened.people is None else one_row_each(opened.people, meter.random)
+        columns = {name: found if rows is None else found[rows] for name, found in opened.columns.items()}
         if self.numbers:
             ranges = self._ranges.run([columns[name] for name in self.numbers], meter)
             facts.update({name: {"low": low, "high": high} for name, (low, high) in ranges.items()})
         if self.names:
-            values = self._names.run({name: columns[name] for name in self.names}, names, meter)
+            values = self._names.run({name: columns[name] for name in self.names}, opened.names, meter)
             facts.update({name: {"values": found} for name, found in values.items()})
         return self._completed(facts)
 
@@ -191,7 +207,7 @@ def learn_schema(
     learner = SchemaLearner(schema=schema, threshold_delta=part, tail=tail, groups=groups)
     plan = learner.plan(budget, neighbours)
     meter = Meter(plan, random=random)
-    found = learner.run(table, meter)
+    found = learner.run(learner.read(table), meter)
     meter.finish()
     guarantee = meter.guarantee()
     more = ASSUMPTION if groups is None else ONE_ROW

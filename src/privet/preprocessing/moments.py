@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privet.data.cells import Numbers
 from privet.data.tables import read
 from privet.plan import Meter, MomentSums, Plan, Release
-from privet.preprocessing.encoding import ends_of, from_unit, to_unit
+from privet.preprocessing.encoding import ends_of
 from privet.preprocessing.ranges import check_noise, chosen_columns
 from privet.preprocessing.schema import Number
 from privet.privacy import Neighbours
@@ -103,7 +103,8 @@ def private_moments(
 def _sums(values: NDArray[np.float64], bound: Number) -> NDArray[np.int64]:
     """Sums of (1, u, u² - 1/2), in units of 2^-32, of the values that are there."""
     low, high = ends_of(bound)
-    units = to_unit(values[~np.isnan(values)], low=low, high=high)
+    inside = np.clip(values[~np.isnan(values)], low, high)
+    units = np.clip((inside - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0)
     whole = np.trunc(units * 2.0**_GRID).astype(np.int64)
     half = 1 << (2 * _GRID - 1)
     return np.array([len(whole) << (2 * _GRID), int(whole.sum()) << _GRID, int((whole * whole - half).sum())])
@@ -118,5 +119,5 @@ def _estimates(noisy: NDArray[np.float64], bound: Number, noise_stddev: float) -
     mean = min(max(total / count, -1.0), 1.0)
     hidden = noise_stddev / count
     variance = min(max(squares / count + 0.5 - mean**2, hidden, 2.0**-_GRID), 1.0)
-    centre = float(from_unit(np.array([mean]), low=low, high=high)[0])
+    centre = min(max(mean * half + (low / 2 + high / 2), low), high)
     return centre, half * math.sqrt(variance)
