@@ -219,7 +219,7 @@ REFUSED = {
     "nothing": ("", "neighbours"),
     "no relation": ("--noise-multiplier 1 --steps 5 --delta 1e-5", "--neighbours"),
     "unknown relation": ("--noise-multiplier 1 --steps 5 --delta 1e-5 --neighbours both", "add_remove"),
-    "no run": (N, "no run to price"),
+    "no run": (N, "there is no run"),
     "no steps": (f"{N} --noise-multiplier 1", "Expected --steps"),
     "zero steps": (f"{N} --noise-multiplier 1 --steps 0", "got 0"),
     "fractional steps": (f"{N} --noise-multiplier 1 --steps 1.5", "1.5"),

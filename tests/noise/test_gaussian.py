@@ -121,7 +121,7 @@ def test_laplace_noise_has_its_law_and_is_independent() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize(("stddev", "move"), [(2**10, 2**10), (2**10, 300), (2**12, 2**11)])
 def test_rounded_noise_costs_what_the_accountant_says(stddev: int, move: int, epsilon: float) -> None:
-    """FOOTGUNS 19: δ(ε) of the exact cell probabilities is at most the continuous Gaussian's, and close to it.
+    """δ(ε) of the exact cell probabilities is at most the continuous Gaussian's, and close to it.
 
     Mutant: noise halved costs more than the accountant's bound.
     """
@@ -142,7 +142,7 @@ def test_rounded_noise_costs_what_the_accountant_says(stddev: int, move: int, ep
 
 @pytest.mark.parametrize("stddev", [0.0, -1.0, 1023.999, math.nan, math.inf, 2.0**50 * 1.01, "1024", None])
 def test_noise_levels_that_promise_nothing_are_refused(stddev: float) -> None:
-    """FOOTGUNS 20: zero, negative, NaN, or too coarse a lattice: refused, with what to do."""
+    """Zero, negative, NaN, or too coarse a lattice: refused, with what to do."""
     for draw in (rounded_gaussian, rounded_laplace):
         with pytest.raises(InvalidParameter, match="Choose the step"):
             draw(system_random(), stddev, 3)

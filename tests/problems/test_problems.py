@@ -116,7 +116,7 @@ def test_linear_and_per_record_problems_agree(loss: Any) -> None:
 
 
 def test_the_penalty_stays_outside_the_clip() -> None:
-    """Ridge adds strength × θ to the plain gradient and nothing to the private sum."""
+    """Ridge adds alpha × θ to the plain gradient and nothing to the private sum."""
     X, y = data()
     with_ridge, without = (glm("squared", X, y, row_norm=2.0, ridge=r) for r in (3.0, 0.0))
     theta = np.array([1.0, -2.0, 0.5])

@@ -103,7 +103,7 @@ def test_memory_does_not_grow_with_n(n: int) -> None:
 
 
 def test_indices_come_from_the_source_alone() -> None:
-    """FOOTGUNS 36: batches are a function of the cryptographic words; a public seed is void and says so."""
+    """Batches are a function of the cryptographic words; a public seed is void and says so."""
     first, second = (choose(fixed_seed_voids_guarantee(4), 10**9, 100) for _ in range(2))
     assert (first == second).all()
     assert not np.intersect1d(choose(system_random(), 10**15, 100), choose(system_random(), 10**15, 100)).size

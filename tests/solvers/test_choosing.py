@@ -187,7 +187,7 @@ PLAN = Plan(bounding=Clip(clip=1.0), steps=12, records=300, neighbours="replace_
 
 @pytest.mark.parametrize(
     "plan",
-    [PLAN, replace(PLAN, sampling=Poisson(rate=0.1)), replace(PLAN, neighbours="add_remove", records=250)],
+    [PLAN, replace(PLAN, sampling=Poisson(sampling_rate=0.1)), replace(PLAN, neighbours="add_remove", records=250)],
     ids=["full", "poisson", "add_remove"],
 )
 def test_descent_and_choice_meet_one_budget(plan: Plan) -> None:
@@ -260,7 +260,7 @@ def test_bad_parameters_of_the_whole_are_refused(change: dict[str, Any], says: s
 def test_the_best_is_no_release_of_its_own() -> None:
     """release="best" is refused with a pointer here: for free it would read the records once more."""
     with pytest.raises(InvalidParameter, match="choose_best"):
-        dp_sgd(means([0.5] * 9), budget=BUDGET, steps=2, sampling=Poisson(rate=0.5), clip=1.0, release="best")  # type: ignore[arg-type]
+        dp_sgd(means([0.5] * 9), budget=BUDGET, steps=2, sampling=Poisson(sampling_rate=0.5), clip=1.0, release="best")  # type: ignore[arg-type]
 
 
 def test_both_parts_add_up_by_their_events() -> None:

@@ -35,7 +35,7 @@ PLAN: Any = Plan(bounding=Clip(clip=1.0), noise_multiplier=5.0, steps=6, records
 SOLVERS: dict[str, Any] = {
     "noisy": lambda p, **k: noisy_gradient_descent(p, budget=BUDGET, steps=6, radius=1.0, **k),
     "gd": lambda p, **k: dp_gd(p, budget=BUDGET, steps=6, clip=1.0, **k),
-    "sgd": lambda p, **k: dp_sgd(p, budget=BUDGET, steps=6, clip=1.0, sampling=Poisson(rate=0.2), **k),
+    "sgd": lambda p, **k: dp_sgd(p, budget=BUDGET, steps=6, clip=1.0, sampling=Poisson(sampling_rate=0.2), **k),
     "follow": lambda p, **k: follow(PLAN, p, delta=1e-6, update=GradientStep(step_size=1.0), **k),
     "svrg": lambda p, **k: dp_svrg(
         p,

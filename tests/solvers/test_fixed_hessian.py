@@ -27,7 +27,7 @@ def minimiser(problem: Any, X: Any) -> Any:
         z = X @ theta
         gradient = X.T @ problem.loss.derivative(z, problem.labels) / len(X) + problem.ridge.gradient(theta)
         curvature = (X.T * problem.loss.curvature(z, problem.labels)) @ X / len(X)
-        theta = theta - np.linalg.solve(curvature + problem.ridge.strength * np.eye(len(theta)), gradient)
+        theta = theta - np.linalg.solve(curvature + problem.ridge.alpha * np.eye(len(theta)), gradient)
     return theta
 
 

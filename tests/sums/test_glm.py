@@ -79,7 +79,7 @@ def check_neighbours(records: list[Any], other: Any, summed: Callable[[list[Any]
 def test_one_record_moves_a_gradient_sum_by_at_most_the_clip(
     records: list[Any], other: Any, theta: list[float], rule: Bounding, loss: str
 ) -> None:
-    """For every rule × neighbours × n = 1, 2, 3, in exact arithmetic; the count included (rows 4, 7 to 10, 33)."""
+    """For every rule × neighbours × n = 1, 2, 3, in exact arithmetic; the count included."""
     check_neighbours(
         records, other, lambda rows: problem(rows, loss_named(loss)).gradient_sum(np.array(theta), rule=rule)
     )
@@ -245,7 +245,7 @@ def made(n: int = 700, columns: int = 7, outputs: int = 1) -> Any:
 def test_order_blocks_threads_and_form_never_change_a_bit(
     outputs: int, rule: Bounding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shuffled rows, blocks of 64 to 4096, 1 to 3 threads, CSR and float32 give the same integers (rows 4, 5, 26)."""
+    """Shuffled rows, blocks of 64 to 4096, 1 to 3 threads, CSR and float32 give the same integers."""
     X, y, loss = made(outputs=outputs)
     theta = np.random.default_rng(7).normal(size=(7, outputs) if outputs > 1 else 7)
     order = np.random.default_rng(8).permutation(len(X))
@@ -295,7 +295,7 @@ def test_gram_matrices_are_exact_in_any_order_and_form(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 3e38, 1e200, -1e308, 5e-324])
 def test_bad_derivatives_and_values_count_as_zero_or_the_clip(bad: float) -> None:
-    """A derivative that is not finite is 0, a huge one is clipped; nothing warns, no other record moves (rows 8, 9)."""
+    """A derivative that is not finite is 0, a huge one is clipped; nothing warns, no other record moves."""
     table = bounded_table(np.full((3, 2), 0.5), row_norm=1.0)
 
     def derivative(z: Any, y: Any) -> Any:
@@ -313,7 +313,7 @@ def test_bad_derivatives_and_values_count_as_zero_or_the_clip(bad: float) -> Non
 
 
 def test_predictions_beyond_floats_do_not_warn() -> None:
-    """Predictions that overflow, or are infinity times zero, are that record's own affair, in any thread (row 9)."""
+    """Predictions that overflow, or are infinity times zero, are that record's own affair, in any thread."""
     rows = np.full((5000, 2), 1e119)
     rows[::7] = 0
     rows[::5, 1] *= -1
@@ -337,7 +337,7 @@ def test_any_number_of_records_is_summed(n: int) -> None:
 
 
 def test_a_full_lattice_does_not_overflow() -> None:
-    """One block of records at the clip is exact, and most_records of them fit in 63 bits (row 6)."""
+    """One block of records at the clip is exact, and most_records of them fit in 63 bits."""
     p = glm("half_squared", np.ones((4096, 1)), np.full(4096, -9.0), row_norm=1.0)
     for most in (4096, 2**20, 2**20 + 1, 2**27):
         total = p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), most_records=most)

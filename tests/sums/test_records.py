@@ -54,7 +54,7 @@ def within(one: LatticeSum, other: LatticeSum, clips: int) -> None:
 def test_one_record_moves_the_sum_by_at_most_the_clip(
     rows: list[list[float]], other: list[float], rule: Bounding, most: int
 ) -> None:
-    """For every rule × neighbours × n = 1, 2, 3, in exact arithmetic; the count included (rows 4, 7 to 10)."""
+    """For every rule × neighbours × n = 1, 2, 3, in exact arithmetic; the count included."""
 
     def summed(some: list[list[float]]) -> LatticeSum:
         return record_sum(np.array(some).reshape(-1, 3), rule=rule, most_records=most)
@@ -98,7 +98,7 @@ def test_the_sum_is_the_plain_one_where_nothing_is_clipped() -> None:
 
 @pytest.mark.parametrize("columns", [1, 3, 65, 9001])
 def test_place_order_and_layout_never_change_a_share(columns: int) -> None:
-    """A record's share is the same alone, among others, in C or Fortran order, in any block (rows 4, 5, 26)."""
+    """A record's share is the same alone, among others, in C or Fortran order, in any block."""
     rows = np.random.default_rng(columns).normal(size=(11, columns))
     rule = Adaptive(clip=0.5, count_noise=1.0)
     shares = [record_sum(row[None], rule=rule, most_records=11).units for row in rows]
@@ -116,7 +116,7 @@ def test_single_precision_gradients_give_the_bits_of_the_same_values() -> None:
 
 
 def test_one_huge_row_among_zeros_contributes_its_clip() -> None:
-    """Each record is clipped before the sum, not the sum or the mean (row 21)."""
+    """Each record is clipped before the sum, not the sum or the mean."""
     rows = np.zeros((1000, 2))
     rows[500] = [3e200, 4e200]
     total = record_sum(rows, rule=Clip(clip=1.0))
@@ -124,7 +124,7 @@ def test_one_huge_row_among_zeros_contributes_its_clip() -> None:
 
 
 def test_layers_are_bounded_together() -> None:
-    """A record's gradient of several axes is bounded in the norm of all its entries (row 32)."""
+    """A record's gradient of several axes is bounded in the norm of all its entries."""
     rows = np.random.default_rng(3).normal(size=(1, 3, 4, 5)) * 10
     total = record_sum(rows, rule=Clip(clip=2.0))
     assert total.units.shape == (3, 4, 5)
@@ -133,7 +133,7 @@ def test_layers_are_bounded_together() -> None:
 
 
 def test_empty_batches_and_capacity() -> None:
-    """No records give zeros; more than the lattice was made for are refused (rows 6, 25)."""
+    """No records give zeros; more than the lattice was made for are refused."""
     assert record_sum(np.zeros((0, 2)), rule=Clip(clip=1.0)).value.tolist() == [0.0, 0.0]
     assert record_sum(np.zeros((2, 1)), rule=Clip(clip=1.0), most_records=2).units.tolist() == [0]
     with pytest.raises(InvalidParameter, match="at most 2 records"):

@@ -132,8 +132,8 @@ def test_one_unused_gradient_carries_no_noise() -> None:
     assert linear_decay_bound(steps=5, **known).value == sharper.value  # type: ignore[arg-type]
 
 
-def test_every_bound_names_its_rows_and_assumptions() -> None:
-    """A bound says which row of the lectures it is, and the rank bound that it must not be projected."""
+def test_every_bound_names_its_claims_and_assumptions() -> None:
+    """A bound says which claim of the lectures it is, and the rank bound that it must not be projected."""
     bounds = [
         estimated_gradient_bound(steps=4, distance=1, second_moment=1),
         gradient_descent_bound(steps=4, distance=1, lipschitz=1),
@@ -142,7 +142,7 @@ def test_every_bound_names_its_rows_and_assumptions() -> None:
         rank_bound(steps=4, seminorm=1, lipschitz=1, rank=1, noise_stddev=0),
         nikolov_bound(steps=4, radius=1, d=1, noise_stddev=0),
     ]
-    assert all("row" in found.theorem and found.assumptions for found in bounds)
+    assert all("claim" in found.theorem and found.assumptions for found in bounds)
     assert any("no projection" in assumption for assumption in bounds[4].assumptions)
 
 

@@ -177,7 +177,7 @@ def _value(chosen: str, settings: _Settings, loss: Loss, alpha: float) -> Solver
     update = GradientStep(step_size=size, momentum=settings.momentum)
     steps: dict[str, Any] = {"steps": settings.steps, "clip": settings.clip, "update": update}
     if chosen == "sgd":
-        return DPSGD(sampling=Poisson(rate=0.05), release="tail_average", **steps)
+        return DPSGD(sampling=Poisson(sampling_rate=0.05), release="tail_average", **steps)
     return DPSGD(release="tail_average", **steps)
 
 

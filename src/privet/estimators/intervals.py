@@ -146,9 +146,9 @@ def final_step(inference: float, facts: Facts, budget: Budget) -> FinalStep:
             f"Expected two classes for inference=..., got {loss.outputs}: the Hessian of several classes couples them, "
             "for which no sensitivity is proven here. Fit two classes at a time, or use inference=0."
         )
-    if facts.ridge.strength:
+    if facts.ridge.alpha:
         raise InvalidParameter(
-            f"Expected alpha=0 for inference=..., got {facts.ridge.strength!r}: a penalty biases the coefficients "
+            f"Expected alpha=0 for inference=..., got {facts.ridge.alpha!r}: a penalty biases the coefficients "
             "towards 0 by an amount that no interval knows. Use alpha=0, or inference=0."
         )
     slope = loss.lipschitz()

@@ -309,7 +309,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             keep=keep,
             prepare=scaling.prepare if rows is None else None,
         )
-        known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), Ridge(strength=self.alpha)
+        known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), Ridge(alpha=self.alpha)
         if data.people is None:
             return LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
         return GroupedProblem(loss, table, known, data.people, domain=whole_space(), ridge=ridge)

@@ -118,7 +118,7 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
         unit="person" if size.people else "record",
         loss=loss,
         row_norm=1.0,
-        ridge=Ridge(strength=model.alpha),
+        ridge=Ridge(alpha=model.alpha),
         weighted=size.weighted,
     )
     final = final_step(model.inference, facts, budget) if model.inference else None

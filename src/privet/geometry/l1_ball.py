@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.geometry.base import Domain, Vector, check_positive, pulled_in
+from privet._checks import positive
+from privet.geometry.base import Domain, Vector, pulled_in
 from privet.geometry.simplex import onto_simplex
 
 __all__ = ["L1Ball", "l1_ball"]
@@ -19,7 +20,9 @@ class L1Ball(Domain):
     radius: float
 
     def __post_init__(self) -> None:
-        radius = check_positive("radius", self.radius, "the ball would be empty, a point or everything")
+        radius = positive(
+            "radius", self.radius, because="the ball would be empty, a point or everything", use="Use a number above 0."
+        )
         object.__setattr__(self, "radius", radius)
 
     @property

@@ -7,12 +7,13 @@ warns, on a *value*: only on types, shapes and parameters. Messages name a dtype
 from __future__ import annotations
 
 import math
-import numbers
+from functools import partial
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privet._checks import positive
 from privet.errors import InvalidParameter
 
 __all__ = ["Array", "Loss", "Mask", "check_number", "check_prediction_bound", "finite", "floats", "labels"]
@@ -69,26 +70,8 @@ class Loss(Protocol):
         """Which labels belong to the declared set; a record with any other counts as zero."""
 
 
-def check_number(name: str, value: float, *, least: float = 0.0, strict: bool = True, infinite: bool = False) -> float:
-    """Return a parameter as a float above `least` (or at least that, if not `strict`), else say why not.
-
-    Examples
-    --------
-    >>> check_number("width", -1)
-    Traceback (most recent call last):
-        ...
-    privet.errors.InvalidParameter: Expected width to be a finite number above 0, got -1: no constant follows from it. \
-Pass width as a plain number.
-    """
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if real and (value > least if strict else value >= least) and (infinite or math.isfinite(value)):
-        return float(value)
-    kind = "number" if infinite else "finite number"
-    side = "above" if strict else "of at least"
-    raise InvalidParameter(
-        f"Expected {name} to be a {kind} {side} {least:g}, got {value!r}: no constant follows from it. "
-        f"Pass {name} as a plain number."
-    )
+check_number = partial(positive, because="no constant follows from it", use="Pass a plain number, declared.")
+"""Return a parameter of a loss as a float above 0 (`zero=True`: from 0; `infinite=True`: infinity too), else refuse."""
 
 
 def check_prediction_bound(bound: float) -> float:
@@ -99,7 +82,7 @@ def check_prediction_bound(bound: float) -> float:
     >>> check_prediction_bound(math.inf)
     inf
     """
-    return check_number("prediction_bound", bound, strict=False, infinite=True)
+    return check_number("prediction_bound", bound, zero=True, infinite=True)
 
 
 def labels(y: ArrayLike) -> NDArray[Any]:

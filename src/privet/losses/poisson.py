@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.errors import InvalidParameter
+from privet._checks import whole
 from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite, floats, labels
 
 __all__ = ["CappedPoissonLoss", "PoissonLoss"]
@@ -42,12 +41,9 @@ class PoissonLoss:
     outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        count = self.largest_count
-        if count is not None and (not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < 1):
-            raise InvalidParameter(
-                f"Expected largest_count to be a whole number of at least 1, got {count!r}: it bounds the labels. "
-                "Use a count that is known without looking at the data, or None."
-            )
+        if self.largest_count is not None:
+            hint = "Use a count that is known without looking at the data, or None."
+            whole("largest_count", self.largest_count, because="it bounds the labels", use=hint)
 
     @np.errstate(all="ignore")
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:

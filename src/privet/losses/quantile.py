@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.errors import InvalidParameter
+from privet._checks import between
 from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite, floats
 
 __all__ = ["AbsoluteLoss", "QuantileLoss", "SmoothedQuantileLoss"]
@@ -177,8 +177,5 @@ class SmoothedQuantileLoss:
 
 
 def _check_level(level: float) -> None:
-    if check_number("level", level) >= 1.0:
-        raise InvalidParameter(
-            f"Expected level in (0, 1), got {level!r}: no prediction is that quantile. "
-            "Use 0.5 for the median, 0.9 for the ninth decile."
-        )
+    hint = "Use 0.5 for the median, 0.9 for the ninth decile."
+    between("level", level, 0, 1, because="no prediction is that quantile", use=hint)

@@ -27,7 +27,7 @@ def rounded_gaussian(random: Random, stddev: float, size: int | tuple[int, ...])
 
     Promise: for ideal words the law is exact, to the last bit of probability: nothing has to be added to δ for it.
     As q + round(sZ) = round(q + sZ) for a whole q, adding this to a whole number is post-processing of the continuous
-    Gaussian mechanism, whose price holds unchanged. Proof: docs/proofs/noise.md.
+    Gaussian mechanism, whose privacy cost holds unchanged. Proof: docs/proofs/noise.md.
     Time: the same work for every coordinate, whatever the noise. With probability 2⁻⁴⁴ · stddev a coordinate is within
     the float error of a cell's edge and is decided with more bits, which takes some 0.1 ms: unnoticed up to a stddev of
     2²⁷, half as long again at 2³⁰, slow above 2³². `add_gaussian` avoids that for any stddev.

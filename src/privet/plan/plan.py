@@ -203,7 +203,7 @@ def gradient_plan(
     --------
     >>> from privet.clipping import Clip
     >>> from privet.sampling import Poisson
-    >>> plan = gradient_plan(sampling=Poisson(rate=0.01), bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=1_000,
+    >>> plan = gradient_plan(sampling=Poisson(sampling_rate=0.01), bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=1_000,
     ...                      records=10_000, neighbours="add_remove")
     >>> plan.event
     Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1000

@@ -57,7 +57,7 @@ class Release:
             wrong = self.bound if isinstance(self.sampling, Sampling) else self.sampling
             raise InvalidParameter(
                 f"Expected a sampling scheme and a way to bound a record, got {wrong!r}: neither batches nor a privacy "
-                "cost follow from it. Use e.g. sampling=Poisson(rate=0.01) and bound=Clip(clip=1.0)."
+                "cost follow from it. Use e.g. sampling=Poisson(sampling_rate=0.01) and bound=Clip(clip=1.0)."
             )
         if self.mechanism is None and not (
             isinstance(self.noise_multiplier, float) and math.isnan(self.noise_multiplier)

@@ -101,10 +101,10 @@ def glm(
     place = domain if domain is not None else whole_space()
     problem: LinearProblem | GroupedProblem
     if groups is None:
-        problem = LinearProblem(chosen, table, labels, domain=place, ridge=Ridge(strength=ridge))
+        problem = LinearProblem(chosen, table, labels, domain=place, ridge=Ridge(alpha=ridge))
     else:
         people = numbered(groups, rows.shape[0])
-        problem = GroupedProblem(chosen, table, labels, people, domain=place, ridge=Ridge(strength=ridge))
+        problem = GroupedProblem(chosen, table, labels, people, domain=place, ridge=Ridge(alpha=ridge))
     _check_domain(problem.domain, math.prod(problem.shape))
     return problem
 
@@ -148,7 +148,7 @@ def per_record(
         )
     chosen = domain if domain is not None else whole_space()
     _check_domain(chosen, math.prod(full))
-    return RecordProblem(loss, rows, labels, shape=full, domain=chosen, ridge=Ridge(strength=ridge))
+    return RecordProblem(loss, rows, labels, shape=full, domain=chosen, ridge=Ridge(alpha=ridge))
 
 
 def _mapped(features: FeatureMap, rows: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How many trials a search makes: random numbers of the laws that selection is priced for, drawn exactly.
+"""How many trials a search makes: random numbers of the laws whose privacy cost is known, drawn exactly.
 
 All by rejection with rational chances, each decided bit by bit, so that for ideal words the laws are exact.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-
+from privet._checks import between
 from privet.errors import InvalidParameter
 from privet.randomness.generator import Random, stuck
 
@@ -82,10 +81,8 @@ def poisson_trials(random: Random, *, mean: float) -> int:
     >>> [poisson_trials(random, mean=10.0) for _ in range(8)]
     [10, 14, 9, 16, 11, 13, 8, 13]
     """
-    if not (isinstance(mean, int | float | np.number) and 0 < mean <= 1e6):
-        raise InvalidParameter(
-            f"Expected a mean from 0 to 1e6, got {mean!r}: there is no such law, or no end to it. Use mean=10."
-        )
+    why = "there is no such law, or no end to it"
+    mean = between("mean", mean, 0, 1e6, closed=(False, True), because=why, use="Use mean=10.")
     parts = math.ceil(2 * mean)
     part = Fraction(mean) / parts
     return sum(_small_poisson(random, part) for _ in range(parts))

@@ -1,4 +1,4 @@
-"""Four figures of a run's price: the profile, epsilon against steps, the trade-off curve, all accountants side by side.
+"""Four figures of a run's privacy cost: the profile, epsilon against steps, the trade-off curve, all accountants.
 
 Each returns a matplotlib `Figure` of its own (no global state, no window) on white with dark text, so that it reads
 the same on a light and on a dark page. Curves are told apart by colour (Okabe and Ito's eight, safe for the
@@ -8,7 +8,7 @@ colour-blind) *and* by dashes. Needs the extra `privet[plot]`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet import accounting
+from privet._checks import whole
 from privet.accounting.events import Event
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_neighbours, up, words
@@ -145,7 +146,10 @@ def steps_figure(
     check_delta(delta)
     check_neighbours(neighbours)
     named = _named(steps_of)
-    counts = _counts(steps) if isinstance(steps, int) else [int(step) for step in steps]
+    if isinstance(steps, Iterable):
+        counts = [int(step) for step in steps]
+    else:
+        counts = _counts(whole("steps", steps, because="a run has whole steps", use="Use e.g. 1000."))
     curves = {
         ", ".join(word for word in (name, accountant if len(accountants) > 1 else "") if word): (event, accountant)
         for name, event in named.items()
@@ -224,7 +228,7 @@ def comparison_figure(run: Event, *, delta: float, neighbours: Neighbours) -> Fi
     end = (longest if len(near) == len(known) else 1.6 * max(near)) or 1.0
     size = (7.4, 1.5 + 0.42 * len(rows))
     subtitle = f"ε at δ = {delta:.3g}, upper bounds; {words(neighbours).change}"
-    with canvas("Every accountant's price for the same run", subtitle, size=size) as (figure, axes):
+    with canvas("Every accountant's epsilon for the same run", subtitle, size=size) as (figure, axes):
         drawn = [0.0 if math.isnan(value) else min(value, end) for value in values]
         colours = [_COLOURS[0] if value == best else "#9dbfd6" if value <= end else "#dde5ea" for value in values]
         axes.barh(range(len(rows)), drawn, color=colours, height=0.68)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import between
 from privet.errors import InvalidParameter
 
 __all__ = ["Profile", "best_attack", "best_guess", "implied_profile", "posterior"]
@@ -186,8 +187,5 @@ def implied_profile(*, epsilon: float, delta: float) -> Profile:
 
 def check_prior(prior: float) -> None:
     """Refuse a prior that no release could move."""
-    if not (isinstance(prior, int | float) and 0.0 < prior < 1.0):
-        raise InvalidParameter(
-            f"Expected prior in (0, 1), got {prior!r}: it is the belief before the release, and certainty cannot be "
-            "moved. Use 0.5 for an attacker who has no idea."
-        )
+    why = "it is the belief before the release, and certainty cannot be moved"
+    between("prior", prior, 0, 1, because=why, use="Use 0.5 for an attacker who has no idea.")

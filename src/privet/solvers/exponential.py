@@ -97,7 +97,7 @@ def exponential_mechanism(
         coef = points[exact_choice(random, exponential_weights(values, rate))]
     proven = problem.lipschitz is not None and slope >= problem.lipschitz
     bound = None
-    if proven and problem.ridge.strength == 0 and neighbours != "add_remove":  # then all of this is public
+    if proven and problem.ridge.alpha == 0 and neighbours != "add_remove":  # then all of this is public
         exponent = float(rate / Fraction(scores.unit)) * max(problem.records, 1)
         bound = (_interval_bound if candidates is None else _finite_bound)(
             problem, points, slope, exponent, scores.unit
@@ -229,7 +229,7 @@ def penalties(
     problem: Problem, points: Vector, unit: float, neighbours: Neighbours, records: int | None
 ) -> Sequence[int]:
     """The penalty's share of the sum at each point, in whole units; public, so it costs nothing."""
-    if problem.ridge.strength == 0:
+    if problem.ridge.alpha == 0:
         return [0] * len(points)
     count = public_records(problem, neighbours, records)
     return [round(count * Fraction(problem.ridge.value(point)) / Fraction(unit)) for point in points]

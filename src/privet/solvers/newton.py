@@ -119,7 +119,7 @@ def newton_descent(
     influence = smoothness * problem.row_norm**2 / count
     multiplier = _multiplier(noise * ratio, neighbours)
     added = damping if damping is not None else influence * math.sqrt(max(multiplier * count / 2, 1.0))
-    total_damping = _check_damping(added, problem.ridge.strength)
+    total_damping = _check_damping(added, problem.ridge.alpha)
     sensitivity = direction_sensitivity(influence, total_damping, problem.shape[0], plan.most_records)
     guarantee = guaranteed(plan, budget.delta, random)
     private = PrivateGradient(problem, plan, random=random)

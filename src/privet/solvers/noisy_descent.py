@@ -185,7 +185,7 @@ def _check_domain(method: Method, problem: Problem) -> None:
 def _convex(problem: Problem, gradient_norm: float) -> bool:
     """Whether the gradients, as bounded, are those of a convex loss: clipping keeps that only for one output."""
     linear = isinstance(problem, LinearProblem | GroupedProblem)
-    if not (linear and problem.loss.convex and problem.ridge.strength == 0):  # type: ignore[attr-defined]  # linear
+    if not (linear and problem.loss.convex and problem.ridge.alpha == 0):  # type: ignore[attr-defined]  # linear
         return False
     proven = problem.lipschitz
     one = isinstance(problem, LinearProblem) and problem.loss.outputs == 1  # and one row a record

@@ -127,7 +127,7 @@ def objective_perturbation(
     found = solver.solve(tolerance, tilt=tilt)
     coef = add_gaussian(on_lattice(found, step, solver), step=step, noise_stddev=blur, random=random)
     bound = None
-    if radius is not None and model.ridge.strength == 0:
+    if radius is not None and model.ridge.alpha == 0:
         bound = _bound(gradient_clip, radius, d, count, strength, stddev, blur, left_over)
     return Result(coef=coef, guarantee=guarantee, plan=plan, bound=bound)
 
@@ -148,7 +148,7 @@ def _tilt(
     neighbours: Neighbours,
 ) -> tuple[float, float]:
     """Λ, of the sum of losses, and the noise multiplier of the tilt."""
-    own = problem.ridge.strength
+    own = problem.ridge.alpha
     if regularisation is not None and not (math.isfinite(regularisation) and regularisation >= 0):
         raise InvalidParameter(
             f"Expected regularisation to be a number of at least 0, got {regularisation!r}: the penalty must be "

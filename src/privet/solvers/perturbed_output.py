@@ -128,7 +128,7 @@ def output_perturbation(
             neighbours=neighbours,
         )
     random = random if random is not None else system_random()
-    own = model.ridge.strength
+    own = model.ridge.alpha
     centre = np.asarray(model.domain.centre(math.prod(model.shape))).reshape(model.shape)
     solver = Minimiser(
         problem=model,
@@ -201,7 +201,7 @@ def _strength(
     neighbours: Neighbours,
 ) -> float:
     """Λ, of the sum of losses: ridge and regularisation together, or the theorem's."""
-    own = problem.ridge.strength
+    own = problem.ridge.alpha
     if regularisation is not None:
         total = own + regularisation
         if not (math.isfinite(total) and regularisation >= 0 and total > 0):

@@ -127,7 +127,7 @@ def bounded_table(
     keep: NDArray[np.bool_] | None = None,
     prepare: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
 ) -> Table:
-    """Rows shortened to l2 norm at most `row_norm` and rounded to the grid; rows with bad values are emptied.
+    """Rows shortened to l2 norm at most `row_norm` and rounded to the grid; rows with bad values are zeroed out.
 
     Theorem: data clipping, lecture 13 (Brown), section 3.(2).
 
@@ -135,7 +135,7 @@ def bounded_table(
     ----------
     data : (n, d) numbers, dense or CSR; private
     row_norm : the public bound, in the unit of a row's norm
-    keep : which records to keep; the others are emptied, e.g. those whose label is not in the declared set
+    keep : which records to keep; the others are zeroed out, e.g. those whose label is not in the declared set
     prepare : a public map of dense rows, value by value, applied a block at a time so that its image is never whole in
         memory; may change its argument
 

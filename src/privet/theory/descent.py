@@ -40,7 +40,7 @@ def second_moment(
 ) -> float:
     """Return B², the mean over T = `steps` gradients of what E|gradient + noise|² can be at most.
 
-    B² = G² + d σ² if all carry noise (lecture: rows 35 and 117). A release of w_0, …, w_{T−1} never uses the T-th
+    B² = G² + d σ² if all carry noise (lecture: claims 35 and 117). A release of w_0, …, w_{T−1} never uses the T-th
     gradient, whose noise may be left out: with `noisy_steps` = T − 1, B² = G² + d σ² (T − 1)/T.
 
     Examples
@@ -63,7 +63,7 @@ def estimated_gradient_bound(
     """Bound descent with unbiased gradient estimates, E|estimate|² <= `second_moment` = B², average of iterates.
 
     E excess <= η B²/2 + R²/(2 T η); with the best step size η = R/(B√T), the default, R B/√T.
-    Lecture: Wu, lemma 2.7 (row 34); Nikolov, accuracy theorem (row 116).
+    Lecture: Wu, lemma 2.7 (claim 34); Nikolov, accuracy theorem (claim 116).
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def estimated_gradient_bound(
     Examples
     --------
     >>> print(estimated_gradient_bound(steps=100, distance=1.0, second_moment=4.0))
-    excess risk at most 0.2 (lemma 2.7, rows 34 and 116)
+    excess risk at most 0.2 (lemma 2.7, claims 34 and 116)
     """
     steps, radius = whole("steps", steps), positive("distance", distance)
     moment = positive("second_moment", second_moment)
@@ -85,7 +85,7 @@ def estimated_gradient_bound(
         eta = positive("step_size", step_size)
         value = 0.5 * eta * moment + radius * radius / (2.0 * steps * eta)
     unbiased = "given the past, each estimate has a subgradient as its mean"
-    return bound(value, "lemma 2.7, rows 34 and 116", CONVEX, unbiased, DISTANCE)
+    return bound(value, "lemma 2.7, claims 34 and 116", CONVEX, unbiased, DISTANCE)
 
 
 def gradient_descent_bound(
@@ -94,19 +94,19 @@ def gradient_descent_bound(
     """Bound projected gradient descent without noise, average of iterates.
 
     L(average) − L* <= R G/√T with η = R/(G√T); for any η, η G²/2 + R²/(2ηT). The constant cannot be improved: the
-    largest of T coordinates attains it. Lecture: Wu, theorem 2.1 and (7)–(8) (rows 23 and 27).
+    largest of T coordinates attains it. Lecture: Wu, theorem 2.1 and (7)–(8) (claims 23 and 27).
 
     Examples
     --------
     >>> print(gradient_descent_bound(steps=400, distance=2.0, lipschitz=3.0))
-    excess risk at most 0.3 (theorem 2.1, rows 23 and 27)
+    excess risk at most 0.3 (theorem 2.1, claims 23 and 27)
     """
     gradient = positive("lipschitz", lipschitz)
     found = estimated_gradient_bound(
         steps=steps, distance=distance, second_moment=gradient * gradient, step_size=step_size
     )
     return RiskBound(
-        value=found.value, theorem="theorem 2.1, rows 23 and 27", assumptions=(CONVEX, LIPSCHITZ, DISTANCE)
+        value=found.value, theorem="theorem 2.1, claims 23 and 27", assumptions=(CONVEX, LIPSCHITZ, DISTANCE)
     )
 
 
@@ -123,8 +123,8 @@ def average_iterate_bound(
     """Bound noisy projected gradient descent, average of w_0, …, w_{T−1}.
 
     E excess <= η B²/2 + R²/(2 T η) with B² = G² + d σ²; at the best η, R B/√T. With σ = 2G√T/(nμ) that is
-    R G √(1/T + 4d/(nμ)²): it falls with T, to 2 R G √d/(nμ). Lecture: lemma 2.7 with (13) (rows 34 and 35), which
-    is the explicit form of theorem 2.6 (row 31).
+    R G √(1/T + 4d/(nμ)²): it falls with T, to 2 R G √d/(nμ). Lecture: lemma 2.7 with (13) (claims 34 and 35), which
+    is the explicit form of theorem 2.6 (claim 31).
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def average_iterate_bound(
     moment = second_moment(steps=steps, lipschitz=lipschitz, d=d, noise_stddev=noise_stddev, noisy_steps=noisy_steps)
     found = estimated_gradient_bound(steps=steps, distance=distance, second_moment=moment, step_size=step_size)
     return RiskBound(
-        value=found.value, theorem="lemma 2.7 with (13), rows 31, 34, 35", assumptions=(CONVEX, LIPSCHITZ, DISTANCE)
+        value=found.value, theorem="lemma 2.7 with (13), claims 31, 34, 35", assumptions=(CONVEX, LIPSCHITZ, DISTANCE)
     )
 
 
@@ -194,7 +194,7 @@ def last_iterate_bound(
 
     E excess <= (D²/c + c B²)(2 + ln T)/√T, B² = G² + d σ²; with c = D/B, the default, 2 D B (2 + ln T)/√T. Never
     above G D, which holds for every point of the set. Lecture: Razaviyayn after Shamir and Zhang 2013, theorem 2
-    (rows 87 to 89); their w_T follows T − 1 steps, and their bound falls with T, so T steps are covered.
+    (claims 87 to 89); their w_T follows T − 1 steps, and their bound falls with T, so T steps are covered.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def last_iterate_bound(
         twice = width * width / scale + scale * moment
     value = twice * (2.0 + math.log(steps)) / math.sqrt(steps)
     projected = "every iterate is projected on a convex set of that diameter, which holds the start"
-    found = bound(value, "Shamir and Zhang 2013, rows 87 to 89", CONVEX, LIPSCHITZ, projected)
+    found = bound(value, "Shamir and Zhang 2013, claims 87 to 89", CONVEX, LIPSCHITZ, projected)
     return smaller(found, trivial_bound(distance=width, lipschitz=lipschitz))
 
 
@@ -235,7 +235,7 @@ def rank_bound(
     """Bound *unprojected* noisy gradient descent for a generalised linear model by the rank of the data.
 
     As `average_iterate_bound` with rank(M) for d and |θ_0 − θ*|_M for the distance, M the projector on the span of
-    the records: with σ = 2L√T/(nμ), L |θ*|_M √(1/T + 4 rank/(nμ)²). Lecture: Brown, theorem 4.1 (row 49), whose
+    the records: with σ = 2L√T/(nμ), L |θ*|_M √(1/T + 4 rank/(nμ)²). Lecture: Brown, theorem 4.1 (claim 49), whose
     printed constant 2 rank ln(1/δ) does not follow from its noise; 4 rank ln(1/δ) does.
 
     Parameters
@@ -264,7 +264,7 @@ def rank_bound(
     )
     return RiskBound(
         value=found.value,
-        theorem="theorem 4.1 with explicit constants, row 49",
+        theorem="theorem 4.1 with explicit constants, claim 49",
         assumptions=(
             CONVEX,
             LIPSCHITZ,
@@ -281,7 +281,7 @@ def nikolov_bound(
     """Bound private logistic regression on [−1, 1]^d with an intercept, in a ball of that *radius* about the start.
 
     The average-iterate bound in dimension d + 1 with G = √(d + 1): with σ = 2G√T/(nμ),
-    R √(d+1) √(1/T + 4(d+1)/(nμ)²). Lecture: Nikolov (rows 114 to 117). `lipschitz` may be the sharper
+    R √(d+1) √(1/T + 4(d+1)/(nμ)²). Lecture: Nikolov (claims 114 to 117). `lipschitz` may be the sharper
     `logistic_lipschitz(d=d, radius=radius)`.
 
     Examples
@@ -294,4 +294,4 @@ def nikolov_bound(
         steps=steps, distance=positive("radius", radius), lipschitz=gradient, d=d + 1, noise_stddev=noise_stddev
     )
     box = "features in [−1, 1]^d with a 1 appended, labels ±1, logistic loss, start at the centre of the ball"
-    return RiskBound(value=found.value, theorem="Nikolov's accuracy theorem, rows 114 to 117", assumptions=(box,))
+    return RiskBound(value=found.value, theorem="Nikolov's accuracy theorem, claims 114 to 117", assumptions=(box,))

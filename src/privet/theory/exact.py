@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from privet._checks import positive, whole
 from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
-from privet.errors import InvalidParameter
 from privet.privacy import check_delta, check_epsilon
 
 __all__ = ["check_run", "exact_noise"]
@@ -16,8 +16,8 @@ def exact_noise(*, epsilon: float, delta: float, steps: int = 1, sensitivity: fl
     """Return the least noise standard deviation that certainly makes `steps` releases (epsilon, delta)-private.
 
     σ = √steps × sensitivity / μ(ε, δ), rounded upwards. Theorem: Balle and Wang 2018, theorem 8; Gaussian releases
-    compose exactly. `sensitivity` is the l2 sensitivity of one noiseless
-    gradient: 2G/n for an average under "replace_one".
+    compose exactly. `sensitivity` is the l2 sensitivity of one noiseless gradient: 2G/n for an average
+    under "replace_one".
 
     Examples
     --------
@@ -32,12 +32,6 @@ def check_run(epsilon: float, delta: float, steps: int, sensitivity: float) -> N
     """Refuse a run that no noise can be set for."""
     check_epsilon(epsilon)
     check_delta(delta)
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise InvalidParameter(
-            f"Expected a whole number of steps, at least 1, got {steps!r}: no run has it. Pass a positive int."
-        )
-    if not (isinstance(sensitivity, int | float) and 0.0 < sensitivity < math.inf):
-        raise InvalidParameter(
-            f"Expected a positive finite sensitivity, got {sensitivity!r}: no noise can be set for it. "
-            "Use 2G/n for an average of n gradients of norm at most G."
-        )
+    whole("steps", steps, because="no run has it", use="Pass a positive int.")
+    hint = "Use 2G/n for an average of n gradients of norm at most G."
+    positive("sensitivity", sensitivity, because="no noise can be set for it", use=hint)

@@ -20,9 +20,9 @@ Order = Literal[
 def printed_order(name: Order, *, n: int, d: int, diameter: float, lipschitz: float, budget: Budget) -> float:
     """Return what a lecture prints as the order of the excess risk, its O(·) taken as 1, at most G × diameter.
 
-    For tables that compare growth; it is no bound. "theorem_2_6": RG√(dΛ)/(εn) (row 31); "exponential": RGd/(εn)
-    (row 32); "output_perturbation": LD(√d/(εn))^{1/2} (row 77); "objective_perturbation": LD√d/(εn) (row 81, not
-    derived here); "last_iterate": LD√d/(εn) (row 89); "nikolov": Rd√Λ/(εn), its T → ∞ (row 117).
+    For tables that compare growth; it is no bound. "theorem_2_6": RG√(dΛ)/(εn) (claim 31); "exponential": RGd/(εn)
+    (claim 32); "output_perturbation": LD(√d/(εn))^{1/2} (claim 77); "objective_perturbation": LD√d/(εn) (claim 81, not
+    derived here); "last_iterate": LD√d/(εn) (claim 89); "nikolov": Rd√Λ/(εn), its T → ∞ (claim 117).
 
     Examples
     --------

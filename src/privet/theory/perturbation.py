@@ -15,7 +15,7 @@ def output_perturbation_bound(
     """Bound the minimiser of L + (λ/2)|w − w_0|² over a convex set, plus noise, projected back.
 
     E excess <= G σ √d + λ R²/2, the cost of the noise and of the regulariser; never above G × diameter. With
-    σ = 2G/(λnμ) and λ = 2 (G/R) √(√d/(nμ)) it is 2 G R √(√d/(nμ)). Lecture: Razaviyayn (row 77), of which this is
+    σ = 2G/(λnμ) and λ = 2 (G/R) √(√d/(nμ)) it is 2 G R √(√d/(nμ)). Lecture: Razaviyayn (claim 77), of which this is
     the explicit form.
 
     Parameters
@@ -38,7 +38,7 @@ def output_perturbation_bound(
     noise = gradient * positive("noise_stddev", noise_stddev) * math.sqrt(whole("d", d))
     found = bound(
         noise + 0.5 * positive("regularisation", regularisation) * radius * radius,
-        "output perturbation with explicit constants, row 77",
+        "output perturbation with explicit constants, claim 77",
         CONVEX,
         LIPSCHITZ,
         "the regularised minimiser is exact; what a solver leaves over must be added to its sensitivity",
@@ -51,7 +51,7 @@ def exponential_mechanism_bound(*, diameter: float, lipschitz: float, d: int, ex
     """Bound a point of a convex set drawn with density proportional to exp(−β L), β the `exponent`.
 
     E excess <= d/β, attained by the norm |w| far from the border; never above G × diameter. With β = εn/(2GD), which
-    is ε-private for one record exchanged, 2 G D d/(εn). Lecture: Wu (row 32), of which this is the explicit form.
+    is ε-private for one record replaced, 2 G D d/(εn). Lecture: Wu (claim 32), of which this is the explicit form.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def exponential_mechanism_bound(*, diameter: float, lipschitz: float, d: int, ex
     """
     found = bound(
         whole("d", d) / positive("exponent", exponent),
-        "exponential mechanism with explicit constants, row 32",
+        "exponential mechanism with explicit constants, claim 32",
         CONVEX,
         "the set is convex, closed and of that diameter",
         "the draw is exact; an approximate sampler pays for its error in delta and in risk",
@@ -73,7 +73,7 @@ def logistic_lipschitz(*, d: int, radius: float | None = None) -> float:
     """Return a bound on the norm of the logistic loss's gradient for x in [−1, 1]^d with a 1 appended.
 
     √(d+1); in a ball of that `radius` about 0, √(d+1)/(1 + exp(−radius √(d+1))), as |<x, θ>| <= radius √(d+1) there.
-    Lecture: Nikolov (row 114). The appended 1 is in the norm.
+    Lecture: Nikolov (claim 114). The appended 1 is in the norm.
 
     Examples
     --------

@@ -49,13 +49,13 @@ def plan_for(
     lipschitz : G, bound on one record's gradient norm. Not for "nikolov", where it follows from d and radius
     budget, neighbours : what the release shall satisfy
     method :
-        "average": mean of w_0, …, w_{T−1}, constant step (Wu, theorem 2.6, rows 31, 34, 35);
-        "last": w_T, steps c/√t (Shamir and Zhang 2013, rows 87 to 89);
+        "average": mean of w_0, …, w_{T−1}, constant step (Wu, theorem 2.6, claims 31, 34, 35);
+        "last": w_T, steps c/√t (Shamir and Zhang 2013, claims 87 to 89);
         "last_linear": w_{T−1}, steps falling linearly (Zamani and Glineur 2023): the bound of the average;
-        "rank": as "average" without projection, for a GLM whose records span `rank` dimensions (Brown, row 49);
-        "nikolov": logistic regression on [−1, 1]^d with intercept (rows 114 to 117);
-        "output_perturbation": regularised minimiser plus noise (row 77);
-        "exponential": one exact draw, pure epsilon (row 32)
+        "rank": as "average" without projection, for a GLM whose records span `rank` dimensions (Brown, claim 49);
+        "nikolov": logistic regression on [−1, 1]^d with intercept (claims 114 to 117);
+        "output_perturbation": regularised minimiser plus noise (claim 77);
+        "exponential": one exact draw, pure epsilon (claim 32)
     diameter : of the set, for "last", "output_perturbation" and "exponential"; twice the radius unless known better
     rank : for "rank", public bound on the rank of the records
     steps : T, if you want to fix it; else the least T within a factor 1 + `slack` of the bound's limit, or the best T

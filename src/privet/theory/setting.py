@@ -44,7 +44,7 @@ def last_iterate_steps(ratio: float) -> float:
     """Return the T > 1 at which (2 + ln T) √(1/T + ratio) has its inner minimum; 1 if there is none.
 
     Where 2 ratio T = ln T: T = −W(−2 ratio)/(2 ratio), W the lower branch of Lambert's function, if 2 ratio < 1/e.
-    Lecture: Razaviyayn, "optimizing T" (row 89).
+    Lecture: Razaviyayn, "optimizing T" (claim 89).
 
     Examples
     --------

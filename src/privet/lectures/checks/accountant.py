@@ -128,7 +128,7 @@ class _Asked:
 
 @check("102", mutant={"growth": 0.5})
 def models_or_outputs(growth: float = 0.0) -> Finding:
-    """Train a private model and ask it, counting when records are read; price as many private answers instead."""
+    """Train a private model and ask it, counting reads of records; compute epsilon for as many private answers."""
     X, y = separable(200, 3, seed=102)
     records = _Asked()
     problem = per_record(records, X, y, shape=3)

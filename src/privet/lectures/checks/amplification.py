@@ -51,7 +51,7 @@ def amplification_without_replacement(constant: float = 1.0) -> Finding:
     worst, least, points = 0.0, math.inf, 0
     for batch, records in ((1, 1000), (1, 100), (1, 10), (1, 4), (1, 2), (9, 10)):
         rate = batch / records
-        for noise in (0.5, 0.75, 1.0, 2.0, 4.0):  # in clips, of which an exchanged record moves two
+        for noise in (0.5, 0.75, 1.0, 2.0, 4.0):  # in clips, of which a replaced record moves two
             for e in EPSILONS:
                 base = profile(2.0 / noise, e)
                 run = Gaussian(noise_multiplier=noise).without_replacement(batch=batch, records=records)
@@ -113,7 +113,7 @@ def proof_for_poisson(share: float = 1.0) -> Finding:
 
 @check("94", mutant={"share": 0.5})
 def proof_for_fixed_size(share: float = 1.0) -> Finding:
-    """Do the exercise: enumerate all batches of fixed size, exchange a record, and check the worst event, both ways."""
+    """Do the exercise: enumerate all batches of fixed size, replace a record, and check the worst event, both ways."""
     found = {m: fixed_size(batch=m, claimed_rate=share * m / 8) for m in (1, 2, 4, 6)}
     tight = fixed_size(table=(0,) * 8, claimed_rate=share * 0.25)
     worst = max(max(lines.worst, lines.worst_back) for lines in (*found.values(), tight))
@@ -156,7 +156,7 @@ def descent_against_output_perturbation(sign: float = 1.0) -> Finding:
         convex=False,
     )
     problem = glm(wells, [[1.0]] * 50, [0.0] * 50, row_norm=1.0, domain=l2_ball(radius=1.0))
-    runs = dp_sgd(problem, budget=budget, steps=5, sampling=Poisson(rate=0.2), clip=1.0)
+    runs = dp_sgd(problem, budget=budget, steps=5, sampling=Poisson(sampling_rate=0.2), clip=1.0)
     try:
         output_perturbation(problem, budget=budget)
         refused = False

@@ -180,7 +180,7 @@ def claim_2_3(constant: float = 1.0) -> Finding:
 
 @check("59", mutant={"power": 0.0})
 def shares_of_the_budget(power: float = 1.0) -> Finding:
-    """Split (epsilon, delta) into T shares, price a step with its share exactly, and add up with the library."""
+    """Split (epsilon, delta) into T shares, account for a step with its share exactly, and add up with the library."""
     worst_step = worst_sum = worst_rule = 0.0
     for T, e, d in product(STEPS, (0.01, 0.1, 0.5, 1.0), (1e-12, 1e-8, 1e-5, 1e-2, 0.5)):
         share = d / T**power
@@ -219,8 +219,8 @@ def sensitivity_of_clipped_averages(constant: float = 1.0) -> Finding:
     claimed = constant * 2 * C / n
     return Finding.judged(
         0.99 * claimed < moves["replace_one"] <= claimed and max(moves["zero_out"], moves["add_remove"]) <= C / n,
-        f"One of {n} records exchanged moves the clipped average by {moves['replace_one']:.6f} at worst, where 2C/n = "
-        f"{2 * C / n:.6f}; emptied or removed, the divisor kept, by {moves['zero_out']:.6f} and "
+        f"One of {n} records replaced moves the clipped average by {moves['replace_one']:.6f} at worst, where 2C/n = "
+        f"{2 * C / n:.6f}; zeroed out or removed, the divisor kept, by {moves['zero_out']:.6f} and "
         f"{moves['add_remove']:.6f}.",
         claimed=claimed,
         table={f"move_by_{name}": move for name, move in moves.items()},

@@ -23,7 +23,7 @@ from privet.solvers.gradient import PrivateGradient
 
 @check("61", mutant={"sign": -1.0})
 def bias_against_noise(sign: float = 1.0) -> Finding:
-    """Descend on clipped gradients of nine 0s to each 10, without noise, for clips of 1 to 100, and price each."""
+    """Descend on clipped gradients of nine 0s to each 10, without noise, with clips of 1 to 100; account for each."""
     labels = np.tile([0.0] * 9 + [10.0], 100)
     problem = pointwise(SquaredLoss(), np.ones((1000, 1)), labels)
     clips, bias, noise, ends = (1.0, 3.0, 9.0, 18.0, 40.0, 100.0), [], [], {}

@@ -77,7 +77,7 @@ def _counts(multiplier: Multiplier) -> dict[str, float]:
 
 @check("112", mutant={"constant": 1.0})
 def rho_rule(constant: float = 2.0) -> Finding:
-    """Solve epsilon = k rho + sqrt(2 k rho ln(1/delta)) for rho, and price it on 408 pairs and for k up to 100,000."""
+    """Solve epsilon = k rho + sqrt(2 k rho ln(1/delta)) for rho, and hold it on 408 pairs, for k up to 100,000."""
 
     def multiplier(e: float, d: float) -> float:
         linear = math.sqrt(constant * math.log(1 / d))
@@ -102,7 +102,7 @@ def rho_rule(constant: float = 2.0) -> Finding:
 
 @check("113", mutant={"constant": 2.0})
 def rho_as_an_equality(constant: float = 1.0) -> Finding:
-    """Take rho = epsilon^2/(k ln(1/delta)) at its word, and price it on 408 pairs against the exact accountant."""
+    """Take rho = epsilon^2/(k ln(1/delta)) at its word, and hold it on 408 pairs against the exact accountant."""
 
     def multiplier(e: float, d: float) -> float:
         return math.sqrt(constant) * rule("rho_as_equality").multiplier(e, d, 1)

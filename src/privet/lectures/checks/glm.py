@@ -230,7 +230,7 @@ def langevin(temperature: float = 1.0) -> Finding:
 
 @check("43", mutant={"clip": 1.0})
 def not_private_without_assumptions(clip: float = math.inf) -> Finding:
-    """Put ever larger labels into a regression, and price one step of algorithm 1 against the same without them."""
+    """Put ever larger labels into a regression, and compare epsilon of one step of algorithm 1 with and without."""
     found = {size: outlier_epsilon(size, clip=clip) for size in (1e1, 1e3, 1e5)}
     refused = 0
     try:

@@ -45,7 +45,7 @@ def clipping(power: float = 1.0) -> Finding:
 
 @check("46", mutant={"factor": 2.0})
 def bounded_data(factor: float = 1.0) -> Finding:
-    """Search a regression's gradients over bounded records and parameters, and price half a Lipschitz constant."""
+    """Search a regression's gradients over bounded records and parameters; halve the Lipschitz constant."""
     rng, X, Y, Theta = np.random.default_rng(46), 2.0, 3.0, 0.5
     x = rng.normal(size=(4000, 3))
     x *= X * rng.uniform(size=(4000, 1)) ** 0.2 / np.linalg.norm(x, axis=1, keepdims=True)

@@ -171,7 +171,7 @@ def best_iterate_instead(constant: float = 1.0) -> Finding:
     return Finding.judged(
         max(shares) <= constant * (1 + 1e-9) and refused,
         f"The best iterate has {shares[0]:.4f} and {shares[1]:.4f} of the average excess, never more. Without privacy: "
-        "finding it reads the records again, and the library releases it only when that is paid for.",
+        "finding it reads the records again, and the library releases it only when that is accounted for.",
         within=True,
         largest_share=max(shares),
         refused_for_nothing=refused,

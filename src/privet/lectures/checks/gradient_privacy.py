@@ -116,7 +116,7 @@ def dp_sgd_step(noise: float = 1.0) -> Finding:
 
 @check("15", mutant={"factor": 0.5})
 def known_indices(factor: float = 1.0) -> Finding:
-    """Replace a record at worst, and compare how one gradient and an average of n move; price both ways to sample."""
+    """Replace a record at worst: how far one gradient and an average of n move, and what both ways to sample cost."""
     n, G = 50, 2.0
     rows = np.zeros((n, 2))
     rows[0, 0], other = G, np.zeros((n, 2))

@@ -117,7 +117,11 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
     blank = Plan(
         bounding=Declared(lipschitz=2.0), noise_multiplier=0.1, steps=draws, records=20, neighbours="replace_one"
     )
-    for name, sampling in (("one", OneRecord()), ("five", FixedSize(batch=5)), ("poisson", Poisson(rate=0.25))):
+    for name, sampling in (
+        ("one", OneRecord()),
+        ("five", FixedSize(batch=5)),
+        ("poisson", Poisson(sampling_rate=0.25)),
+    ):
         estimate = PrivateGradient(problem, replace(blank, sampling=sampling), random=fixed_seed_voids_guarantee(33))
         drawn = np.array([estimate(np.zeros(3)) for _ in range(draws)])
         error = drawn.std(axis=0) / math.sqrt(draws)

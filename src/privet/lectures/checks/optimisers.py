@@ -50,7 +50,7 @@ def optimisers_see_noisy_gradients_only(shift: float = 1.0) -> Finding:
             problem,
             budget=Budget(epsilon=1.0, delta=1e-5),
             steps=30,
-            sampling=Poisson(rate=0.1),
+            sampling=Poisson(sampling_rate=0.1),
             clip=0.5,
             update=ear,
             release="all",
@@ -74,7 +74,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
     problem = glm("logistic", X, y, row_norm=1.0)
     plan = Plan(
         bounding=Clip(clip=1.0),
-        sampling=Poisson(rate=0.1),
+        sampling=Poisson(sampling_rate=0.1),
         noise_multiplier=2.0,
         steps=20,
         records=200,
@@ -88,7 +88,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
     }
     costs = {
         name: follow(plan, problem, delta=1e-5, update=rule, random=fixed_seed_voids_guarantee(97))
-        .plan.guarantee(delta=1e-5)  # the result's own is void, as the seed is fixed
+        .plan.guarantee(delta=1e-5)  # the result's own is invalidated, as the seed is fixed
         .epsilon
         for name, rule in rules.items()
     }
@@ -97,7 +97,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
         budget=Budget(epsilon=costs["plain"], delta=1e-5),
         epochs=2,
         epoch_steps=10,
-        sampling=Poisson(rate=0.1),
+        sampling=Poisson(sampling_rate=0.1),
         clip=1.0,
         difference_clip=1.0,
         step_size=0.1,
@@ -113,7 +113,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
     return Finding.judged(
         max(judged) <= costs["plain"] * (1 + 1e-12),
         f"20 steps cost epsilon {costs['plain']:.4f} with plain steps, Adam, AdamW and Adafactor alike; SVRG with the "
-        f"same noise {costs['svrg']:.4f}, as its snapshots are full gradients. To keep the price it takes noise "
+        f"same noise {costs['svrg']:.4f}, as its snapshots are full gradients. To keep epsilon it takes noise "
         f"{variance_reduced.plan.noise_multiplier:.3f} instead of 2.",
         noise_for_the_same_price=variance_reduced.plan.noise_multiplier,
         table={f"epsilon_{name}": cost for name, cost in costs.items()},
@@ -122,7 +122,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
 
 @check("98", mutant={"sign": -1.0})
 def no_assumptions_but_loose_composition(sign: float = 1.0) -> Finding:
-    """Run DP-SGD on a loss without Lipschitz constant and with an outlier; price its run by theorem and exactly."""
+    """Run DP-SGD on a loss without Lipschitz constant and with an outlier; find its epsilon by theorem and exactly."""
     X, y = separable(200, 3, seed=98)
     X[0] *= 1e6  # one gradient is a million times too large
     problem = pointwise(SquaredLoss(factor=2.0), X, y, domain=l2_ball(radius=5.0))
@@ -130,13 +130,13 @@ def no_assumptions_but_loose_composition(sign: float = 1.0) -> Finding:
         problem,
         budget=Budget(epsilon=1.0, delta=1e-5),
         steps=20,
-        sampling=Poisson(rate=0.1),
+        sampling=Poisson(sampling_rate=0.1),
         clip=1.0,
         neighbours="add_remove",
         records=200,
         random=fixed_seed_voids_guarantee(98),
     )
-    priced = found.plan.guarantee(delta=1e-5).epsilon  # the result's own is void, as the seed is fixed
+    priced = found.plan.guarantee(delta=1e-5).epsilon  # the result's own is invalidated, as the seed is fixed
     run = Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1_000
     exact, loose = (
         epsilon(run, delta=1e-5, neighbours="add_remove", accountant=name) for name in ("contour", "advanced")

@@ -26,7 +26,7 @@ def theorem_4_1(constant: float = 2.0, full: bool = False) -> Finding:
     best = min(found, key=found.__getitem__)
     mean, error = simulated_excess(best, copies=10_000 if full else 400, seed=49)
     claimed = math.sqrt(1 + constant * math.log(1e5)) / 50
-    mu = math.sqrt(2 / math.log(1e5))  # of σ = L√(2TΛ)/(nε), from which 2 rank(M) would follow; records exchanged
+    mu = math.sqrt(2 / math.log(1e5))  # of σ = L√(2TΛ)/(nε), from which 2 rank(M) would follow; records replaced
     numbers, bound = {}, allowed()
     for d in (5, 50, 500, 3000) if full else (5, 500):
         for name, projected in (("", False), ("_projected", True)):

@@ -113,7 +113,7 @@ def _clipped_sums(table: Vector, clip: float, relation: str) -> list[tuple[Vecto
 
 @check("68", mutant={"order": 1.0})
 def sensitivity(order: float = 2.0) -> Finding:
-    """Search the largest move of the library's clipped sum, and price it by hand against the accountants."""
+    """Search the largest move of the library's clipped sum, and compute its epsilon by hand against the accountants."""
     rng, clip, noise, eps = np.random.default_rng(68), 1.5, 2.0, 0.5
     table, found, off = rng.normal(size=(12, 3)), {}, 0.0
     for relation in ("replace_one", "zero_out", "add_remove"):
@@ -123,8 +123,8 @@ def sensitivity(order: float = 2.0) -> Finding:
         off = max(off, abs(profile(found[relation] / (noise * clip), eps) / priced - 1))
     return Finding.judged(
         off < 1e-6,
-        f"Of sums clipped to {clip:g} the largest moves are {found['replace_one']:.6f} (exchanged), "
-        f"{found['zero_out']:.6f} (emptied) and {found['add_remove']:.6f} (added); the accountants price "
+        f"Of sums clipped to {clip:g} the largest moves are {found['replace_one']:.6f} (replaced), "
+        f"{found['zero_out']:.6f} (zeroed out) and {found['add_remove']:.6f} (added); the accountants count "
         f"just these, to {off:.1e}.",
         largest_gap=off,
         table=found,

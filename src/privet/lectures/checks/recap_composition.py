@@ -41,7 +41,7 @@ def group_privacy(constant: float = 1.0) -> Finding:
 
 @check("73", mutant={"factor": 0.9})
 def basic_composition(factor: float = 1.0) -> Finding:
-    """Compose worst-case steps of unlike prices exactly, and look up delta at the sum of the epsilons."""
+    """Compose worst-case steps of unlike epsilons exactly, and look up delta at the sum of the epsilons."""
     runs = [
         [Cost(0.1, 1e-6, 5), Cost(0.5, 0.0, 2), Cost(1.0, 1e-5)],
         [Cost(1.0, 0.0, 3)],
@@ -109,7 +109,7 @@ def advanced_composition(in_exponent: float = 1.0, beside: float = 0.0) -> Findi
 
 @check("75", mutant={"sign": -1.0})
 def tighter_notions(sign: float = 1.0) -> Finding:
-    """Let all accountants price the same Gaussian runs, and order them."""
+    """Let all accountants account for the same Gaussian runs, and order them."""
     order = ("closed", "renyi", "zcdp", "advanced")
     gaps, shown = [], {}
     for noise, steps in ((5.0, 10), (20.0, 100), (50.0, 1_000)):

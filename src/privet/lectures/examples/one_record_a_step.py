@@ -33,7 +33,7 @@ __all__ = ["ManySteps", "against_full_batches", "n_squared_steps"]
 class ManySteps:
     """What n² steps of DP-SGD cost: truly at the δ of one step, and as far as the lecture's argument proves.
 
-    `true` is for one record present or not, at distance 2G; `true_replaced` for one record exchanged.
+    `true` is for one record present or not, at distance 2G; `true_replaced` for one record replaced.
     """
 
     true: float

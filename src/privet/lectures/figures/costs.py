@@ -1,4 +1,4 @@
-"""Figures of the lectures' pages that show prices: what a rule gives, a secret batch saves, and composition adds up.
+"""Figures of the lectures' pages that show costs: what a rule gives, a secret batch saves, and composition adds up.
 
 Each is computed when it is drawn, by the library and by the functions that the checks of `privet.lectures` call. The
 house style is that of `privet.report.figures`. Needs the extra `privet[plot]`.
@@ -37,7 +37,7 @@ SIZE = (6.2, 4.6)  # small paper, so that letters can be read on a phone
 
 
 def one_record_figure() -> Figure:
-    """Draw what one record a step costs, for noise of 0.5 to 8 sensitivities, where full batches cost one price.
+    """Draw what one record a step costs, for noise of 0.5 to 8 sensitivities, where full batches cost the same.
 
     Promise: the points are `against_full_batches`, upper bounds of the contour accountant.
 

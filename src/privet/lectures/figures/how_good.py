@@ -110,7 +110,7 @@ def risk_figure(against: Against, *, seeds: int = 2, runs: tuple[float, ...] | N
     """Draw proven excess risk against n, d or epsilon, one curve a method, and runs as marks of the same colour.
 
     Promise: curves are `proven_risk`, marks `simulated_risk`; what does not vary is n = 1,000, d = 10, epsilon = 1,
-    and delta = 1e-5, radius 1, gradients at most 1 throughout, one record exchanged.
+    and delta = 1e-5, radius 1, gradients at most 1 throughout, one record replaced.
 
     Parameters
     ----------
