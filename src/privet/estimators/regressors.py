@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from privet.accounting import Event
+from privet.data import vector as as_vector
 from privet.errors import InvalidParameter
 from privet.estimators.charging import charged
 from privet.estimators.defaults import Task
@@ -19,7 +20,6 @@ from privet.estimators.linear import People, PrivateLinearModel, Vector
 from privet.losses import HuberLoss, Loss, SquaredLoss
 from privet.privacy import Neighbours
 from privet.randomness import Random
-from privet.sums.table import as_vector
 
 __all__ = ["HuberRegressor", "LinearRegression", "Ridge"]
 

@@ -22,6 +22,7 @@ from privet.accounting import Event, Gaussian, NegativeBinomialTrials, PoissonTr
 from privet.accounting.pairs.dominating import leaves
 from privet.clipping import Clip
 from privet.clipping.lattice import MOST_RECORDS
+from privet.data import vector as as_vector
 from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
 from privet.estimators.charging import check_account, refuse_fixed_seed
 from privet.estimators.classifiers import _places
@@ -32,7 +33,6 @@ from privet.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.randomness import Random, integers_below, negative_binomial_trials, poisson_trials, uniforms
 from privet.sums import record_sum
-from privet.sums.table import as_vector
 
 __all__ = ["PrivateSearchCV"]
 

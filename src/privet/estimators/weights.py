@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Event
+from privet.data import vector as as_vector
 from privet.errors import InvalidParameter
 from privet.preprocessing.counts import histogram_reach, noisy_sums, released_with
 from privet.privacy import Neighbours
 from privet.randomness import Random
-from privet.sums.table import as_vector
 
 __all__ = ["Weights", "balanced", "class_factors", "record_weights"]
 
