@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ __all__ = ["array_of", "cells_of", "column_of", "declared_as", "is_of", "names_o
 _KINDS = {"c": "complex numbers", "M": "dates", "m": "spans of time", "U": "text", "S": "text", "T": "text"}
 _SERIES = (
     ("pandas", "Series"),
-    ("pandas", "Categorical"),
+    ("pandas", "api.extensions.ExtensionArray"),
     ("pandas", "Index"),
     ("polars", "Series"),
     ("pyarrow", "ChunkedArray"),
@@ -28,7 +29,7 @@ _SERIES = (
 def is_of(value: Any, package: str, kind: str) -> bool:
     """Whether `value` is of a class of an optional package; if that was never imported, nothing is."""
     module = sys.modules.get(package)
-    return module is not None and isinstance(value, getattr(module, kind))
+    return module is not None and isinstance(value, attrgetter(kind)(module))
 
 
 def names_of(data: Any) -> list[str] | None:
@@ -117,7 +118,7 @@ def declared_as(column: Any) -> str | None:
     if is_of(column, "pyarrow", "ChunkedArray") or is_of(column, "pyarrow", "Array"):
         return _arrow_type(column.type)
     if any(is_of(column, *kind) for kind in _SERIES):
-        return _pandas_type(column.dtype)
+        return _pandas_type(_series(column).dtype)
     if isinstance(column, np.ndarray) and column.dtype.kind not in "fiubO":
         return _KINDS.get(column.dtype.kind, "values of another kind")
     return None
@@ -143,10 +144,16 @@ def _exact(values: NDArray[Any], missing: NDArray[np.bool_]) -> Cells:
     return Coded(found.tolist(), np.where(missing, -1, places.reshape(-1)))
 
 
+def _series(column: Any) -> Any:
+    """A column of pandas, bare arrays of its own among them, as a series or an index."""
+    bare = is_of(column, "pandas", "api.extensions.ExtensionArray")
+    return sys.modules["pandas"].Series(column, copy=False) if bare else column
+
+
 def _pandas_cells(series: Any) -> Cells:
-    pandas, dtype = sys.modules["pandas"], series.dtype
+    pandas, series = sys.modules["pandas"], _series(series)
+    dtype, held = series.dtype, series.array
     if isinstance(dtype, pandas.CategoricalDtype):
-        held = series if is_of(series, "pandas", "Categorical") else series.array
         return Coded(held.categories.to_numpy(dtype=object).tolist(), np.asarray(held.codes, dtype=np.int64))
     if isinstance(dtype, np.dtype | pandas.SparseDtype):
         return np.asarray(series)

@@ -26,20 +26,20 @@ _LONGEST = 2**31 - 1 if sys.platform == "win32" else sys.maxsize
 
 def csv_header(path: str | PathLike[str]) -> list[str]:
     """The names in the first line of a file. That line is read alone: a quote left open in it ends with it."""
-    with _opened(path) as lines, _LIMIT.lifted():
-        return _names(lines)
+    return _first(path)[0]
 
 
 def csv_columns(path: str | PathLike[str], readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
     """One array for each column that has a reader; each must be in the header."""
     parts: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, reader.dtype)] for name, reader in readers.items()}
-    with _opened(path) as lines, _LIMIT.lifted():
-        present = _names(lines)
+    present, end = _first(path)
+    with _opened(path, end) as lines, _LIMIT.lifted():
+        lines.readline()
         columns = [
             (parts[name], present.index(name), Memory(reader.one).__getitem__, reader.dtype)
             for name, reader in readers.items()
         ]
-        records = _records(csv.reader(lines), len(present))
+        records = _records(csv.reader(_lines(lines, end)), len(present))
         while block := list(islice(records, _ROWS)):
             cells = list(zip(*block, strict=True))
             for kept, place, function, dtype in columns:
@@ -85,11 +85,26 @@ def _records(rows: Any, width: int) -> Iterator[Sequence[str]]:
             yield [*row[:width], *[""] * (width - len(row))]
 
 
-def _names(lines: Any) -> list[str]:
-    return [name.strip() for name in next(csv.reader([lines.readline()]), [])]
+def _lines(lines: Any, end: str) -> Iterator[str]:
+    """The lines of a file, as its first one ends; a line end of another kind inside one is a blank of its cell."""
+    other = "\r" if end == "\n" else "\n"
+    for line in lines:
+        place = line.find(other)
+        if place < 0 or line[place:] in ("\r\n", "\r", "\n"):
+            yield line
+        else:
+            tail = "\r\n" if line.endswith("\r\n") else line[-1:]
+            yield line.removesuffix(tail).replace(other, " ") + tail
 
 
-def _opened(path: str | PathLike[str]) -> Any:
+def _first(path: str | PathLike[str]) -> tuple[list[str], str]:
+    """The names in the first line, and how lines end, as that one does: no later cell can decide it."""
+    with _opened(path, "") as lines, _LIMIT.lifted():
+        line = lines.readline()
+        return [name.strip() for name in next(csv.reader([line]), [])], "\r" if line.endswith("\r") else "\n"
+
+
+def _opened(path: str | PathLike[str], end: str) -> Any:
     """A text file, or one compressed by gzip if its name ends in .gz; bytes that are no UTF-8 raise nothing."""
     opener: Any = gzip.open if Path(path).suffix == ".gz" else open
-    return opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
+    return opener(path, "rt", encoding="utf-8-sig", errors="replace", newline=end)
