@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from privet._checks import between
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.losses import HuberLoss, Loss, SquaredLoss
-from privet.plan import Meter
+from privet.plan import Meter, Release
 from privet.preprocessing.scaling import Scaling
 from privet.privacy import Budget
 from privet.problems import Facts, LinearProblem
-from privet.solvers import FinalStep, OneStep, Result
+from privet.solvers import NewtonInference, OneStep, Result
+from privet.solvers.newton_inference import BREAD
 
 if TYPE_CHECKING:
     from privet.estimators.outline import Outline
@@ -128,13 +129,17 @@ class WithIntervals:
         )
 
 
-def final_step(inference: float, facts: Facts, budget: Budget) -> FinalStep:
-    """The last step that `inference` of the budget buys; refused on public facts, before anything is released.
+def final_step(
+    inference: float, facts: Facts, budget: Budget
+) -> tuple[NewtonInference | None, tuple[Release, ...]]:
+    """The last step that `inference` of the budget buys, and its releases, or none; refused on public facts, before anything is released.
 
     The clip is the loss's own bound on a gradient where it has one, so that nothing is clipped and nothing biased.
     """
     because = "it is the share of the budget that is kept for standard errors, and the descent needs the rest"
     share = between("inference", inference, 0, 0.9, closed=(True, True), because=because, use="Use 0.5, or 0 for none.")
+    if not share:
+        return None, ()
     loss = facts.loss
     if facts.weighted or facts.unit == "person" or loss is None:
         raise InvalidParameter(
@@ -152,10 +157,12 @@ def final_step(inference: float, facts: Facts, budget: Budget) -> FinalStep:
             "towards 0 by an amount that no interval knows. Use alpha=0, or inference=0."
         )
     slope = loss.lipschitz()
-    step = FinalStep(clip=_CLIP if slope is None else slope, share=share, choose_clip=slope is None)
+    step = NewtonInference(clip=_CLIP if slope is None else slope, choose_clip=slope is None)
+    releases = step.releases(facts, budget, share=share)
     # rows have norm at most 1: a trace of at most n, so a least eigenvalue of at most n/columns
     columns = facts.shape[0]
-    noise = step.bread_noise(facts, budget) * math.sqrt(2 * columns)
+    (bread,) = (release for release in releases if release.name == BREAD)
+    noise = bread.noise_stddev(facts.neighbours) * math.sqrt(2 * columns)
     needed = math.ceil(_LEAST_CONDITIONING * noise * columns)
     if facts.records < needed:
         raise InvalidParameter(
@@ -163,7 +170,7 @@ def final_step(inference: float, facts: Facts, budget: Budget) -> FinalStep:
             f"{facts.records:,}: the Hessian would drown in its noise whatever the data. Use a larger epsilon, fewer "
             "columns, or inference=0."
         )
-    return step
+    return step, releases
 
 
 def uncertainty(step: OneStep, *, loss: Loss, scaling: Scaling, unit: float, records: int) -> Uncertainty:

@@ -17,7 +17,7 @@ from privet.preprocessing import RangeFinder
 from privet.privacy import Budget
 from privet.problems import Facts
 from privet.problems.facts import public_count
-from privet.solvers import FinalStep, Solver
+from privet.solvers import NewtonInference, Solver
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -63,7 +63,7 @@ class Outline:
     columns: int
     ranges: RangeFinder | None
     norms: RangeFinder | None
-    final: FinalStep | None
+    final: NewtonInference | None
 
     @property
     def each(self) -> float:
@@ -121,13 +121,12 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
         ridge=Ridge(alpha=model.alpha),
         weighted=size.weighted,
     )
-    final = final_step(model.inference, facts, budget) if model.inference else None
+    final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before
     for finder, share in ((ranges, _RANGE_SHARE), (norms, _NORM_SHARE)):
         if finder is not None:
             first += finder.releases(noise_multiplier=share_noise(noise, share, model.epsilon))
     first += model._own_releases(lambda share: share_noise(noise, share, model.epsilon), size.classes)
-    last = () if final is None else final.releases(facts, budget)
     solver = _solver(model, loss, columns, effective, size.people, final)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
@@ -155,7 +154,7 @@ def share_noise(whole_budget: float, share: float, epsilon: float) -> float:
 
 
 def _solver(
-    model: PrivateLinearModel, loss: Loss, columns: int, effective: float, people: bool, final: FinalStep | None
+    model: PrivateLinearModel, loss: Loss, columns: int, effective: float, people: bool, final: NewtonInference | None
 ) -> Solver:
     return solver_for(
         model.solver,
