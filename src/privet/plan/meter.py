@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -58,6 +59,7 @@ class Meter:
         self.random = random if random is not None else system_random()
         self.record: list[str] = []
         self._place, self._done = 0, 0  # the release that is next, and how many times it was made
+        self._made: Counter[str] = Counter()
         self._open: Release | None = None
         self._clips: dict[str, float] = {}  # of adaptive clipping, as they stand
 
@@ -65,6 +67,16 @@ class Meter:
 
     def open(self, name: str, *, count: int) -> IntArray | None:
         """Count the next release, which must be `name`, and draw its batch out of `count` records; None for all."""
+        step = self._made[name]
+        self._open = self._counted(name)
+        return self._open.sampling.indices(count, step, self.random)
+
+    def skip(self, name: str) -> None:
+        """Count the next release, which must be `name`, without making it: what is public already needs no noise."""
+        self._counted(name)
+
+    def _counted(self, name: str) -> Release:
+        """The next release, which must be `name`, counted as made."""
         self._refuse_open()
         expected = self.plan.releases[self._place] if self._place < len(self.plan.releases) else None
         if expected is None or expected.name != name:
@@ -73,18 +85,12 @@ class Meter:
                 f"Expected {what}, as planned and priced, got one more release of {name!r}: it would not be covered by "
                 "the guarantee. Plan for it first."
             )
-        step = self.record.count(name)
         self._done += 1
         if self._done == expected.times:
             self._place, self._done = self._place + 1, 0
+        self._made[name] += 1
         self.record.append(name)
-        self._open = expected
-        return expected.sampling.indices(count, step, self.random)
-
-    def skip(self, name: str) -> None:
-        """Count the next release, which must be `name`, without making it: what is public already needs no noise."""
-        self.open(name, count=1)
-        self._open = None
+        return expected
 
     # -- closing: noise ----------------------------------------------------------------------------------------------
 
@@ -92,12 +98,26 @@ class Meter:
         """The clipping rule of a release, with the clip as it stands if it adapts."""
         bound = self.plan[name].bound
         if not isinstance(bound, Bounding):
-            raise InvalidParameter(f"Expected a release of clipped records, got {name!r}: it has no clipping rule.")
+            raise InvalidParameter(
+                f"Expected a release of clipped records, got {name!r}: it has no clipping rule. Bound its records as "
+                "its bound says."
+            )
         return replace(bound, clip=self._clips.get(name, bound.clip)) if isinstance(bound, Adaptive) else bound
 
-    def noise_stddev(self, name: str) -> float:
-        """Standard deviation of the noise on each number of the next release of `name`, in the unit of the sum."""
+    def noise_stddev(self, name: str, *, sensitivity: float | None = None) -> float:
+        """Standard deviation of the noise on each number of the next release of `name`, in the unit of the sum.
+
+        Where the plan leaves the sensitivity to the run, it has to be given: of one record added or removed.
+        """
         release = self.plan[name]
+        if isinstance(release.bound, Computed):
+            if sensitivity is None or not 0 < sensitivity < math.inf:
+                raise InvalidParameter(
+                    f"Expected the sensitivity of {name!r}, positive and finite, got {sensitivity!r}: the plan leaves "
+                    "it to the run, and without it no noise hides a record. Pass sensitivity=..., computed in public."
+                )
+            clip = math.nextafter(sensitivity * unit_clip(release.bound, self.plan.neighbours), math.inf)
+            return math.nextafter(release.sum_multiplier * clip, math.inf)
         if isinstance(release.bound, Adaptive):
             return release.sum_multiplier * self.rule(name).clip
         return release.noise_stddev(self.plan.neighbours)
@@ -113,6 +133,8 @@ class Meter:
 
     def noisy_symmetric(self, name: str, total: LatticeSum) -> Vector:
         """The open release: a sum of x xᵀ, noise on its diagonal, 1/√2 of that above it, mirrored.
+
+        Where the plan leaves the clip to the run, it is the one that the sum was bounded by.
 
         Theorem: as a vector a symmetric matrix is (diagonal, √2 × upper triangle), so that its Frobenius norm is the
         vector's norm, and the upper triangle needs only 1/√2 of the noise.
@@ -135,9 +157,12 @@ class Meter:
 
     def noisy_counts(self, name: str, units: IntArray, *, unit: float = 1.0) -> Vector:
         """The open release: whole numbers × `unit`, a power of two that is refined where the noise is finer."""
+        if not isinstance(self.plan[name].bound, Reach):
+            raise InvalidParameter(
+                f"Expected a release of counts, got {name!r}, which is a sum of clipped records: its noise is priced "
+                "for those. Use noisy()."
+            )
         release = self._close(name, units.size)
-        if not isinstance(release.bound, Reach):
-            raise InvalidParameter(f"Expected a release of counts, got {name!r}, which is a sum of clipped records.")
         stddev = release.noise_stddev(self.plan.neighbours)
         shift = max(0, _COUNT_BITS + 1 - math.frexp(stddev / unit)[1])
         return add_gaussian(
@@ -152,11 +177,13 @@ class Meter:
 
         `sensitivity` is of a record added, removed or zeroed out; the bound knows what it is if one is replaced.
         """
-        release = self._close(name, units.size)
-        if not isinstance(release.bound, Computed):
-            raise InvalidParameter(f"Expected a release whose sensitivity is computed, got {name!r}.")
-        clip = math.nextafter(sensitivity * unit_clip(release.bound, self.plan.neighbours), math.inf)
-        stddev = math.nextafter(release.sum_multiplier * clip, math.inf)
+        if not isinstance(self.plan[name].bound, Computed):
+            raise InvalidParameter(
+                f"Expected a release whose sensitivity is computed while the run goes on, got {name!r}, whose bound is "
+                "in the plan: the noise was priced for that one. Release a sum that is bounded as planned."
+            )
+        stddev = self.noise_stddev(name, sensitivity=sensitivity)
+        self._close(name, units.size)
         return add_gaussian(units, step=step, noise_stddev=stddev, random=self.random)
 
     def draw(self, name: str) -> Random:
@@ -205,6 +232,9 @@ class Meter:
     def _close_sum(self, name: str, total: LatticeSum) -> tuple[Release, float]:
         """The open release, whose records must be bounded as planned, and the standard deviation of its noise."""
         bound = self.plan[name].bound
+        if isinstance(bound, Computed):
+            stddev = self.noise_stddev(name, sensitivity=total.clip)
+            return self._close(name, total.units.size), stddev
         clip = self.rule(name).clip if isinstance(bound, Bounding) else getattr(bound, "clip", math.nan)
         if total.clip != clip:
             raise InvalidParameter(

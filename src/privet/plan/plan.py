@@ -68,8 +68,8 @@ class Plan:
         for release in self.releases:
             if not isinstance(release, Release) or named.setdefault(release.name, release) != release:
                 raise InvalidParameter(
-                    "Expected releases of different names, or the same again, got two different ones of one name, or no "
-                    f"release: {release!r}. It could not be told which one runs. Rename one."
+                    "Expected releases of different names, or the same again, got two different ones of one name, or "
+                    f"no release: {release!r}. It could not be told which one runs. Rename one."
                 )
         if not self.releases:
             raise InvalidParameter(

@@ -80,7 +80,7 @@ def plan_from_json(text: str) -> Plan:
             f"Expected a plan of version {VERSION}, got version {document['privet_plan']!r}: it may not mean the same. "
             "Use the version of privet that wrote it."
         )
-    body = document.get("plan")
+    body: Any = document.get("plan")
     if document.get("digest") != _digest(body):
         raise PlanFormat(
             "Expected a plan as it was written, got one that was edited: its releases are no longer those that were "

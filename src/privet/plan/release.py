@@ -36,7 +36,7 @@ class Release:
     Examples
     --------
     >>> step = Release(name="gradients", of="gradients", bound=Clip(clip=0.5), noise_multiplier=8.0, times=40)
-    >>> step.event(records=1000, neighbours="replace_one"), step.noise_stddev("replace_one")
+    >>> step.event(records=1000, neighbours="replace_one"), round(step.noise_stddev("replace_one"), 9)
     (Gaussian(noise_multiplier=8.0) * 40, 4.0)
     """
 
@@ -59,9 +59,9 @@ class Release:
                 f"Expected a sampling scheme and a way to bound a record, got {wrong!r}: neither batches nor a privacy "
                 "cost follow from it. Use e.g. sampling=Poisson(sampling_rate=0.01) and bound=Clip(clip=1.0)."
             )
-        if self.mechanism is None and not (
-            isinstance(self.noise_multiplier, float) and math.isnan(self.noise_multiplier)
-        ):
+        if isinstance(self.noise_multiplier, float) and math.isnan(self.noise_multiplier):
+            object.__setattr__(self, "noise_multiplier", math.nan)  # one NaN, so that equal releases are equal
+        elif self.mechanism is None:
             if not is_number(self.noise_multiplier) or not self.noise_multiplier > 0:
                 raise InvalidParameter(
                     f"Expected noise_multiplier to be a positive finite number, got {self.noise_multiplier!r}: "
@@ -92,7 +92,9 @@ class Release:
         """What it releases, all `times` together, for the accountants."""
         mechanism = self.mechanism if self.mechanism is not None else Gaussian(noise_multiplier=self._noise())
         count = self.times if times is None else times
-        run = self.sampling.event(mechanism, steps=count, records=records, neighbours=neighbours)
+        run = mechanism
+        if count > 1 or not isinstance(self.sampling, FullBatch):
+            run = self.sampling.event(mechanism, steps=count, records=records, neighbours=neighbours)
         return run.under(neighbours) if self.mechanism is None and own_relation(self.bound) else run
 
     def without_limit(self) -> Release:

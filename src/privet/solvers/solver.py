@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan, Release
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Neighbours
@@ -64,11 +65,14 @@ def solve(
     return result
 
 
-def ready(
-    plan: Plan, meter: Meter | None, random: Random | None, *, made: tuple[Release, ...] = ()
-) -> Meter:
+def ready(plan: Plan, meter: Meter | None, random: Random | None, *, made: tuple[Release, ...] = ()) -> Meter:
     """The meter of a run: the one that is given, or a new one, past the releases that were made before."""
     if meter is not None:
+        if meter.plan != plan:
+            raise InvalidParameter(
+                "Expected a meter that holds this plan, got one with another: what it draws is not what was planned. "
+                "Make the meter of this plan."
+            )
         return meter
     fresh = Meter(plan, random=random)
     for release in made:

@@ -191,7 +191,8 @@ def follow(
     >>> from privet.plan import gradient_plan
     >>> from privet.solvers import GradientStep
     >>> problem = glm("half_squared", [[1.0]] * 500, [0.5] * 500, row_norm=1.0)
-    >>> plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=20.0, steps=10, records=500, neighbours="zero_out")
+    >>> plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=20.0, steps=10, records=500,
+    ...                      neighbours="zero_out")
     >>> round(follow(plan, problem, delta=1e-6, update=GradientStep(step_size=0.5)).guarantee.epsilon, 4)
     0.6481
     """
