@@ -82,8 +82,8 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         if self.classes is not None:
             listed = class_list(self.classes, name="classes")
         else:
-            check_classification_targets(found)
             listed = class_list(found)
+            check_classification_targets(listed)
         if len(listed) < 2:
             raise InvalidParameter(
                 f"Expected at least two classes, got {len(listed)} class: there is nothing to tell apart. "

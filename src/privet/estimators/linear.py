@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -187,6 +188,9 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
                 f"Expected labels: {type(self).__name__} requires y to be passed, but the target y is None. "
                 "Pass one label a row."
             )
+        if getattr(y, "ndim", 1) == 2:
+            message = "A column-vector y was passed when a 1d array was expected; its one column is taken."
+            warnings.warn(message, DataConversionWarning, stacklevel=3)
         table = self._table(X, reset=True)
         rows = table.shape[0]
         target = self._read_target(y, rows)
