@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import ExponentialMechanism, calibrate
-from privet.clipping.lattice import MOST_RECORDS
+from privet.clipping.lattice import MOST_RECORDS, check_clip
 from privet.errors import InvalidParameter
 from privet.plan import Bounded, Meter, Plan, Release
 from privet.plan.plan import PERSON, check_budget
@@ -81,7 +81,7 @@ class Exponential:
 
     def draw(self, facts: Facts, epsilon: float) -> Release:
         """The release by itself, of a known epsilon."""
-        slope = proven_lipschitz(facts, self.lipschitz)
+        slope = check_clip(proven_lipschitz(facts, self.lipschitz))
         return Release(
             name=DRAW,
             of="losses at public points, in a random choice among them",

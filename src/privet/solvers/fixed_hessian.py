@@ -15,7 +15,7 @@ from privet.plan import Meter, Plan, Release, SecondMoments
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, GroupedProblem, LinearProblem, Problem, facts_of
 from privet.randomness import Random
-from privet.solvers.descent import ReleaseRule, check_release, descended
+from privet.solvers.descent import ReleaseRule, check_release, descended, starting_point
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.result import Result
 from privet.solvers.solver import ready, solve
@@ -116,6 +116,8 @@ class FixedHessian:
         meter = ready(plan, meter, random)
         facts = facts_of(problem, plan.neighbours, plan.records)
         check_smooth(facts)
+        theta = starting_point(problem, start)
+        update = GradientStep(step_size=self._step(facts), momentum=self.momentum)
         private = PrivateGradient(problem, meter)
         inverse = self._inverse(plan, problem, facts, meter)  # type: ignore[arg-type]  # linear, as check_smooth found
         return descended(
@@ -123,9 +125,9 @@ class FixedHessian:
             problem=problem,
             meter=meter,
             steps=plan.times("gradients"),
-            update=GradientStep(step_size=self._step(facts), momentum=self.momentum),
+            update=update,
             release=self.release,
-            start=start,
+            start=theta,
             tail=self.tail,
         )
 

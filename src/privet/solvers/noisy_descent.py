@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import whole
 from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
@@ -86,6 +87,8 @@ class NoisyGradientDescent:
 
     def __post_init__(self) -> None:
         check_release(self.release)
+        if self.steps is not None:
+            whole("steps", self.steps, because="without a step nothing is learnt", use="Use e.g. 100.")
 
     def plan(
         self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
