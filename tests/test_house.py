@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -314,6 +315,34 @@ def test_every_test_states_its_promise() -> None:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test") and not ast.get_docstring(node)
     ]
     assert not silent
+
+
+def test_ways_to_fail_are_counted_and_name_tests_that_exist() -> None:
+    """docs/footguns.md has 80 numbered ways; its count is true, what is closed names a test, and each test exists."""
+    page = (ROOT / "docs" / "footguns.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^\*\*(\d+)\. ", page, flags=re.M)
+    ways = parts[1::2]
+    assert parts[::2] == [str(number) for number in range(1, 81)]
+    states = [re.findall(r"\*\*(Closed|In part|Open):\*\*", way) for way in ways]
+    assert [way for way, state in zip(ways, states, strict=True) if len(state) != 1] == []
+    count = Counter(state for (state,) in states)
+    assert f"**{count['Closed']} closed, {count['In part']} in part, {count['Open']} open.**" in page
+    named = [set(re.findall(r"(tests/[\w/]+\.py)::(test_\w+)", way)) for way in ways]
+    assert [way for way, state, tests in zip(ways, states, named, strict=True) if state != ["Open"] and not tests] == []
+    missing = [
+        f"{file}::{test}"
+        for file, test in sorted(set().union(*named))
+        if not (ROOT / file).is_file() or f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8")
+    ]
+    assert missing == []
+
+
+def test_every_room_is_in_the_table_of_the_design() -> None:
+    """docs/design.md has a line for each room, in the order in which imports point."""
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(\w+)` \|", page, re.M)
+    inside = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")} - {"__init__"}
+    assert told[::-1] == [room for room in ROOMS if room in inside]
 
 
 def test_no_paths_of_a_machine() -> None:
