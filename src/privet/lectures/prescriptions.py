@@ -11,9 +11,15 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from privet.errors import InvalidParameter
-from privet.lectures.rules import Rule, rule
+from privet.lectures.noise_rules import Rule, rule
 from privet.privacy import Budget
-from privet.theory.descent import average_iterate_bound, last_iterate_bound, nikolov_bound, rank_bound, second_moment
+from privet.theory.descent_bounds import (
+    average_iterate_bound,
+    last_iterate_bound,
+    nikolov_bound,
+    rank_bound,
+    second_moment,
+)
 from privet.theory.planner import plan_for
 from privet.theory.prescription import Prescription, Schedule
 from privet.theory.risk import RiskBound, positive, whole

@@ -16,7 +16,7 @@ from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours, sensitivity_factor
-from privet.theory.exact import exact_noise
+from privet.theory.least_noise import exact_noise
 from privet.theory.risk import RiskBound, positive, whole
 
 __all__ = ["MOST_STEPS", "Setting", "checked_diameter", "last_iterate_steps", "noise_to_signal", "whole_steps"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from privet.clipping import Declared
 from privet.geometry import l2_ball
-from privet.lectures.problems import average_loss, pointwise, separable
+from privet.lectures.toy_problems import average_loss, pointwise, separable
 from privet.losses import LogisticLoss
 from privet.plan import Plan
 from privet.problems import RecordProblem, glm

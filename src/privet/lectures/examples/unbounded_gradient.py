@@ -20,7 +20,7 @@ import numpy as np
 
 from privet.accounting.gaussian import epsilon_bounds
 from privet.clipping import Clip
-from privet.lectures.problems import pointwise
+from privet.lectures.toy_problems import pointwise
 from privet.losses import SquaredLoss
 
 __all__ = ["outlier_epsilon", "outlier_move"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import InvalidParameter
-from privet.lectures.problems import average_loss, logistic_in_ball
+from privet.lectures.toy_problems import average_loss, logistic_in_ball
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
 from privet.randomness import Random, fixed_seed_voids_guarantee

@@ -15,7 +15,7 @@ import numpy as np
 from privet.clipping import Clip, Declared
 from privet.lectures.examples.clip_before_averaging import clip_before_or_after
 from privet.lectures.examples.rank_and_projection import allowed, excess
-from privet.lectures.problems import average_loss, logistic_in_ball, pointwise
+from privet.lectures.toy_problems import average_loss, logistic_in_ball, pointwise
 from privet.losses import SquaredLoss
 from privet.plan import Plan
 from privet.privacy import Budget

@@ -14,8 +14,8 @@ from privet.geometry import l2_ball
 from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import DELTAS, EPSILONS, PAIRS, false_points
-from privet.lectures.problems import average_loss, largest_coordinate, linear
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import average_loss, largest_coordinate, linear
 from privet.plan import Plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from privet.accounting.gaussian import delta_bounds, epsilon_bounds
 from privet.accounting.numerics import bracketed_root, upward
 from privet.errors import InvalidParameter, RuleOutOfRange
-from privet.theory.exact import check_run, exact_noise
+from privet.theory.least_noise import check_run, exact_noise
 
 __all__ = ["RULES", "Rule", "rule"]
 

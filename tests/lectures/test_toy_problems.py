@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privet.lectures.problems import average_loss, largest_coordinate, linear, logistic_in_ball, pointwise
+from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, logistic_in_ball, pointwise
 from privet.losses import SquaredLoss
 from privet.problems import RecordProblem
 

@@ -10,8 +10,8 @@ from privet.accounting import Gaussian, epsilon
 from privet.clipping import Adaptive, Clip
 from privet.lectures.claim import Finding
 from privet.lectures.examples.clip_before_averaging import clip_before_or_after
-from privet.lectures.problems import linear, pointwise
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import linear, pointwise
 from privet.losses import LogisticLoss, SquaredLoss
 from privet.noise import add_laplace
 from privet.plan import Plan

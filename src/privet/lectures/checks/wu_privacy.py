@@ -18,8 +18,8 @@ from privet.lectures.claim import Finding
 from privet.lectures.examples import survey as worked
 from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps
 from privet.lectures.grid import DELTAS, PAIRS, exact_ratio, false_points, first_false
-from privet.lectures.problems import linear
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import linear
 from privet.plan import Plan
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import OneRecord

@@ -12,8 +12,8 @@ from privet.geometry import box, l1_ball, l2_ball, simplex
 from privet.lectures.claim import Finding
 from privet.lectures.examples.distance import comes_nearer, distances, short_enough
 from privet.lectures.examples.projections import on_ball, on_cube, threshold
-from privet.lectures.problems import average_loss, largest_coordinate, linear, logistic_in_ball, pointwise
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, logistic_in_ball, pointwise
 from privet.losses import CustomLoss
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm

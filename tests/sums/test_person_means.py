@@ -21,8 +21,8 @@ from privet.clipping import Adaptive, Automatic, Bounding, Clip, Declared, Latti
 from privet.errors import InvalidParameter
 from privet.losses import AppendOne, MultinomialLoss
 from privet.problems import GroupedProblem
-from privet.sums import people as room
-from privet.sums.people import People, people_sum, row_weights
+from privet.sums import person_means as room
+from privet.sums.person_means import People, people_sum, row_weights
 
 RULES: list[Bounding] = [
     Clip(clip=1.0),

@@ -17,8 +17,8 @@ from privet.geometry import l2_ball
 from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import EPSILONS, PAIRS, exact_ratio, false_points, first_false
-from privet.lectures.problems import linear
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import linear
 from privet.plan import Plan
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee

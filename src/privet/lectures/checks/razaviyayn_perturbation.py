@@ -12,8 +12,8 @@ from privet.errors import InvalidParameter
 from privet.geometry import l2_ball, whole_space
 from privet.lectures.claim import Finding
 from privet.lectures.examples import tilted_median as example
-from privet.lectures.problems import separable
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import separable
 from privet.losses import AbsoluteLoss, HuberLoss, LogisticLoss, Loss
 from privet.privacy import Budget
 from privet.problems import LinearProblem, glm

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from privet.accounting.gaussian import delta_bounds, epsilon_bounds, largest_mu, profile
 from privet.errors import InvalidParameter, RuleOutOfRange
-from privet.lectures.rules import RULES, Rule, rule
-from privet.theory.exact import exact_noise
+from privet.lectures.noise_rules import RULES, Rule, rule
+from privet.theory.least_noise import exact_noise
 
 # Grid of the claims audit, section 2: 34 epsilons (22 of them at most 1) and 12 deltas, 408 pairs.
 EPSILONS = [*np.geomspace(0.01, 10, 31).round(12).tolist(), 0.5, 2.0, 5.0]

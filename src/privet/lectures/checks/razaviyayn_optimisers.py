@@ -9,8 +9,8 @@ from privet.accounting import Gaussian, epsilon
 from privet.clipping import Clip
 from privet.geometry import l2_ball
 from privet.lectures.claim import Finding
-from privet.lectures.problems import pointwise, separable
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import pointwise, separable
 from privet.losses import SquaredLoss
 from privet.plan import Plan
 from privet.privacy import Budget

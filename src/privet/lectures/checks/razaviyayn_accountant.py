@@ -16,8 +16,8 @@ from privet.accounting.pairs.simple import DiscretePair, GaussianPair
 from privet.clipping import Clip
 from privet.lectures.claim import Finding
 from privet.lectures.examples.privacy_loss import composed, convolved, loss_law, transformed
-from privet.lectures.problems import separable
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import separable
 from privet.losses import LinearRecords, LogisticLoss
 from privet.losses.base import Array
 from privet.noise import add_gaussian

@@ -12,8 +12,8 @@ from scipy.special import bdtr, expit
 
 from privet.geometry import l2_ball
 from privet.lectures.claim import Finding
-from privet.lectures.problems import average_loss, pointwise
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import average_loss, pointwise
 from privet.losses import AppendOne, CustomLoss, LogisticLoss, Loss, append_one
 from privet.solvers import projected_gradient_descent
 from privet.theory import uniform_convergence_gap, uniform_convergence_sample_size

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from privet.clipping import Declared
 from privet.geometry import l2_ball
 from privet.lectures.claim import Finding
-from privet.lectures.problems import average_loss, largest_coordinate, pointwise
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import average_loss, largest_coordinate, pointwise
 from privet.losses import LogisticLoss, append_one
 from privet.plan import Plan
 from privet.privacy import Budget

@@ -12,8 +12,8 @@ from privet.clipping import Declared
 from privet.geometry import box, l2_ball
 from privet.lectures import lectures_prescription
 from privet.lectures.claim import Finding
-from privet.lectures.problems import average_loss, largest_coordinate, linear, logistic_in_ball
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, logistic_in_ball
 from privet.plan import Plan
 from privet.privacy import Budget
 from privet.problems import glm

@@ -13,8 +13,8 @@ from privet.geometry import whole_space
 from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import PAIRS, exact_ratio, false_points, first_false
-from privet.lectures.problems import pointwise
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import pointwise
 from privet.losses import HuberLoss, LinearRecords, LogisticLoss, SquaredLoss, gradient_bound, prediction_bound
 from privet.problems import glm
 from privet.solvers import GradientStep

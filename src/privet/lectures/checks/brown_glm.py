@@ -14,8 +14,8 @@ from privet.errors import InvalidParameter
 from privet.geometry import whole_space
 from privet.lectures.claim import Finding
 from privet.lectures.examples.unbounded_gradient import outlier_epsilon
-from privet.lectures.problems import pointwise
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import pointwise
 from privet.losses import (
     CustomFeatures,
     HuberLoss,

@@ -15,8 +15,8 @@ from privet.accounting.gaussian import delta_bounds, epsilon_bounds, largest_mu,
 from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import PAIRS, Multiplier, exact_ratio, false_points, first_false
-from privet.lectures.problems import pointwise
 from privet.lectures.registry import check
+from privet.lectures.toy_problems import pointwise
 from privet.losses import LogisticLoss, append_one, gradient_bound
 from privet.theory import exact_noise, logistic_lipschitz
 

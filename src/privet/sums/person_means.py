@@ -19,7 +19,7 @@ from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, latti
 from privet.clipping.rules import Bounding
 from privet.sums.blocks import IntArray, Work, blas, block_rows, pooled, product, workers_for
 from privet.sums.glm import Derivative, _rounded
-from privet.sums.records import _bounded
+from privet.sums.per_record import _bounded
 from privet.sums.table import Table
 
 __all__ = ["People", "people_scalar_sum", "people_sum", "row_weights", "split_people"]
