@@ -46,7 +46,9 @@ def test_the_noise_that_is_added_is_the_noise_that_was_planned(sampling: Any) ->
     expected = plan["gradients"].sum_multiplier * 2.0 / plan.batch_size("gradients")
     assert private.noise_stddev == pytest.approx(expected)
     assert released[:, 1:].std() == pytest.approx(expected, rel=0.02)
-    inside = released[:, 0] * plan.batch_size("gradients") / 2.0  # in clips: 1 where the canary was drawn, 0 elsewhere, plus noise
+    inside = (
+        released[:, 0] * plan.batch_size("gradients") / 2.0
+    )  # in clips: 1 where the canary was drawn, 0 elsewhere, plus noise
     share = {FullBatch: 1.0, Poisson: 0.5, FixedSize: 0.5}[type(sampling)]
     assert abs(inside.mean() - share) < 6 * math.sqrt((1.5**2 + share * (1 - share)) / 50)
 
@@ -63,7 +65,9 @@ def test_the_noise_never_falls_short_of_its_price(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(meter, "add_gaussian", spy)
     for _ in range(200):
         clip, noise = float(10.0 ** rng.uniform(-20, 20)), float(10.0 ** rng.uniform(-2, 3))
-        plan = gradient_plan(bounding=Clip(clip=clip), noise_multiplier=noise, steps=1, records=8, neighbours="zero_out")
+        plan = gradient_plan(
+            bounding=Clip(clip=clip), noise_multiplier=noise, steps=1, records=8, neighbours="zero_out"
+        )
         PrivateGradient(canary(1, 7, 1.0), Meter(plan, random=fixed_seed_voids_guarantee(1)))(np.zeros(1))
         assert Fraction(asked[-1]) >= Fraction(noise) * Fraction(clip)
         assert asked[-1] <= noise * clip * (1 + 1e-15)

@@ -186,9 +186,7 @@ def noise_halved(patch: Patch) -> None:
 
 def noise_of_a_mean_on_a_sum(patch: Patch) -> None:
     original = Meter.noise_stddev
-    patch.setattr(
-        Meter, "noise_stddev", lambda self, name, **k: original(self, name, **k) / self.plan.batch_size(name)
-    )
+    patch.setattr(Meter, "noise_stddev", lambda self, name, **k: original(self, name, **k) / self.plan.batch_size(name))
 
 
 def clip_after_the_mean(patch: Patch) -> None:
