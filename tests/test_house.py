@@ -173,6 +173,16 @@ def test_imports_point_down_the_list_of_rooms(path: Path) -> None:
                 assert theirs <= mine, f"{here} imports {there}, which lives above it"
 
 
+def test_only_the_command_line_reads_the_lectures() -> None:
+    """The library stands without the lectures that it grew from: they use it, and nothing but `cli` uses them."""
+    readers = {
+        path.relative_to(SOURCE).parts[0]
+        for path in SOURCE.rglob("*.py")
+        if any(name.startswith("privet.lectures") for name in imports(path))
+    }
+    assert readers == {"lectures", "cli"}
+
+
 @pytest.mark.parametrize("package", packages())
 def test_public_names_exist_sorted_and_complete(package: str) -> None:
     """`__all__` is sorted, each of its names exists, and nothing of privet is exported by accident."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from privet.errors import InvalidParameter
 from privet.lectures import RULES, Rule
 from privet.privacy import check_delta
-from privet.report.figures import INK, canvas, styles
+from privet.report.canvas import INK, canvas, styles
 from privet.theory import exact_noise
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Figures of the lectures' pages that show costs: what a rule gives, a secret batch saves, and composition adds up.
 
 Each is computed when it is drawn, by the library and by the functions that the checks of `privet.lectures` call. The
-house style is that of `privet.report.figures`. Needs the extra `privet[plot]`.
+house style is that of `privet.report.canvas`. Needs the extra `privet[plot]`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from privet.accounting.pairs.mixture import MixturePair
 from privet.lectures import rule
 from privet.lectures.examples.one_record_a_step import against_full_batches
 from privet.lectures.examples.privacy_loss import delta_of, loss_law, transformed
-from privet.report.figures import INK, canvas, styles
+from privet.report.canvas import INK, canvas, styles
 from privet.theory import exact_noise
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from privet.lectures.toy_problems import average_loss, logistic_in_ball
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
 from privet.randomness import Random, fixed_seed_voids_guarantee
-from privet.report.figures import FAINT, canvas, styles
+from privet.report.canvas import FAINT, canvas, styles
 from privet.solvers import noisy_gradient_descent, objective_perturbation, output_perturbation
 from privet.theory import Method, plan_for
 

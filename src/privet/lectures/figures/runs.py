@@ -1,7 +1,7 @@
 """Figures of the lectures' pages that show runs: proven bounds beside them, rank, and what clipping does.
 
 Each is computed when it is drawn, by the library and by the functions that the checks of `privet.lectures` call. The
-house style is that of `privet.report.figures`. Needs the extra `privet[plot]`.
+house style is that of `privet.report.canvas`. Needs the extra `privet[plot]`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from privet.plan import Plan
 from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.report.figures import FAINT, INK, canvas, styles
+from privet.report.canvas import FAINT, INK, canvas, styles
 from privet.solvers import GradientStep, follow, projected_gradient_descent
 from privet.solvers.gradient import PrivateGradient
 from privet.theory import average_iterate_bound, exact_noise
