@@ -130,7 +130,7 @@ class WithIntervals:
 
 
 def final_step(inference: float, facts: Facts, budget: Budget) -> tuple[NewtonInference | None, tuple[Release, ...]]:
-    """The last step that `inference` of the budget buys, and its releases, or none; refused on public facts, before anything is released.
+    """The last step that `inference` of the budget buys, and its releases, or none; refused on public facts.
 
     The clip is the loss's own bound on a gradient where it has one, so that nothing is clipped and nothing biased.
     """

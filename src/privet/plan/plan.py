@@ -108,9 +108,15 @@ class Plan:
             run = part if run is None else run + part
         return run  # type: ignore[return-value]  # there is at least one
 
+    @property
+    def count(self) -> int:
+        """The public number of records, which a sum is divided by; refused where the plan has none."""
+        because, use = "sums are divided by it", "Plan with records=..., a public number."
+        return whole("records", self.records, because=because, use=use)
+
     def batch_size(self, name: str) -> float:
         """The public divisor that turns a sum into a mean."""
-        return self[name].sampling.batch_size(self.records or 1)
+        return self[name].sampling.batch_size(self.count)
 
     def most_records(self, name: str) -> int:
         """A public bound on the records of one sum, for its lattice."""
@@ -203,8 +209,8 @@ def gradient_plan(
     --------
     >>> from privet.clipping import Clip
     >>> from privet.sampling import Poisson
-    >>> plan = gradient_plan(sampling=Poisson(sampling_rate=0.01), bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=1_000,
-    ...                      records=10_000, neighbours="add_remove")
+    >>> plan = gradient_plan(sampling=Poisson(sampling_rate=0.01), bounding=Clip(clip=1.0), noise_multiplier=1.0,
+    ...                      steps=1_000, records=10_000, neighbours="add_remove")
     >>> plan.event
     Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1000
     >>> round(plan.guarantee(delta=1e-5).epsilon, 6)

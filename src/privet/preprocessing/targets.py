@@ -45,7 +45,7 @@ def encode_target(target: Target, data: Any) -> Floats:
     low, high = ends_of(target)
     if target.kind == "number":
         values = np.clip(found, low, high)
-        return np.log1p(values) if target.log else values
+        return np.asarray(np.log1p(values) if target.log else values)
     whole = (found >= 0) & (found == np.floor(found))
     return np.where(whole, np.minimum(found, np.floor(high)), np.nan)
 

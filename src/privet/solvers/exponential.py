@@ -137,7 +137,7 @@ class Exponential:
         meter.open(DRAW, count=problem.records)
         scores = (compared if chosen else climbed)(problem, points, slope, most)
         rate = Fraction(epsilon) / (sensitivity_factor(plan.neighbours) * scores.width)
-        extras = penalties(problem, points, scores.unit, plan.records)
+        extras = penalties(problem, points, scores.unit, plan.count)
         values = [a + b for a, b in zip(scores.values, extras, strict=True)]
         chance = meter.draw(DRAW)
         if chosen:

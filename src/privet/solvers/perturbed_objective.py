@@ -127,7 +127,7 @@ class ObjectivePerturbation:
         coef = add_gaussian(found, step=tilt.step, noise_stddev=tilt.blur, random=chance)
         bound = None
         if self.radius is not None and problem.ridge.alpha == 0:
-            bound = tilt.excess_risk(radius=self.radius, d=coef.size, records=plan.records)
+            bound = tilt.excess_risk(radius=self.radius, d=coef.size, records=plan.count)
         return Result(coef=coef, guarantee=guarantee, plan=plan, bound=bound)
 
     def tilt(self, plan: Plan, problem: Problem) -> Tilt:

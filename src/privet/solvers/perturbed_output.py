@@ -131,7 +131,7 @@ class OutputPerturbation:
         noisy = meter.noisy_units(MINIMISER, found, step=step, sensitivity=sensitivity)
         bound, distance = None, self._distance(facts_of(model, plan.neighbours, plan.records))
         if model.ridge.alpha == 0 and distance is not None:
-            bound = _bound(model, distance, solved, solved.strength / plan.records, stddev)
+            bound = _bound(model, distance, solved, solved.strength / plan.count, stddev)
         return Result(coef=project(model.domain, noisy), guarantee=guarantee, plan=plan, bound=bound)
 
     def solved_to(self, plan: Plan, problem: Problem) -> SolvedTo:
@@ -149,7 +149,7 @@ class OutputPerturbation:
             problem=problem,  # type: ignore[arg-type]  # linear, as gradient_bound found
             clip=clip,
             strength=strength,
-            centre=centre * (1.0 - facts.ridge.alpha * plan.records / strength),  # of ridge and λ together
+            centre=centre * (1.0 - facts.ridge.alpha * plan.count / strength),  # of ridge and λ together
             reach=default_reach(facts, clip, self._distance(facts)),
         )
         exact = clip / strength

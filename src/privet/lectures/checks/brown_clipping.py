@@ -19,7 +19,7 @@ from privet.lectures.claim import Finding
 from privet.lectures.grid import EPSILONS, PAIRS, exact_ratio, false_points, first_false
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
-from privet.plan import Plan
+from privet.plan import gradient_plan
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import GradientStep, follow
@@ -100,7 +100,7 @@ def dp_gd_step(clip: float = 1.0) -> Finding:
     """Run DP-GD on records of all lengths, and test its steps against clipped averages at five standard errors."""
     rng, n, d, T, eta = np.random.default_rng(56), 40, 50, 100, 0.5
     rows = rng.normal(size=(n, d)) * np.geomspace(0.02, 2.0, n)[:, None] + 0.05
-    plan = Plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=T, records=n, neighbours="replace_one")
+    plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=T, records=n, neighbours="replace_one")
     found = follow(
         plan,
         linear(rows),

@@ -16,11 +16,12 @@ from privet.lectures.claim import Finding
 from privet.lectures.grid import DELTAS, EPSILONS, PAIRS, false_points
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import average_loss, largest_coordinate, linear
-from privet.plan import Plan
+from privet.plan import gradient_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, follow, projected_gradient_descent
+from privet.solvers import GradientStep, follow
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import last_iterate_bound, last_iterate_steps, plan_for, second_moment
 
 Vector = NDArray[np.float64]
@@ -30,7 +31,7 @@ _SMALL = [(e, d, t) for t in _STEPS for d in (*DELTAS, 0.5, 0.9, 0.99) for e in 
 
 def _iterates(problem: RecordProblem, steps: int, noise: float, scale: float, seed: int) -> Vector:
     """All iterates of the library's DP-GD with steps c/√t, `noise` the stddev of a mean gradient of Lipschitz 1."""
-    plan = Plan(
+    plan = gradient_plan(
         bounding=Declared(lipschitz=1.0),
         noise_multiplier=noise * problem.records,
         steps=steps,
@@ -54,7 +55,7 @@ def dp_gd(noise: float = 1.0) -> Finding:
     drawn = (points[:-1] - points[1:]) / steps[:, None] - rows.mean(axis=0)
     spread = float(np.sqrt(np.mean(drawn**2)))
     off = abs(spread / (noise * sigma) - 1) * math.sqrt(2 * drawn.size)
-    plan = Plan(
+    plan = gradient_plan(
         bounding=Declared(lipschitz=1.0), noise_multiplier=sigma * 30, steps=T, records=30, neighbours="replace_one"
     )
     last = follow(

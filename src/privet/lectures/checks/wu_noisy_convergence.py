@@ -14,7 +14,7 @@ from privet.lectures import lectures_prescription
 from privet.lectures.claim import Finding
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, logistic_in_ball
-from privet.plan import Plan
+from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
@@ -41,7 +41,7 @@ def theorem_2_6(constant: float = 1.0, full: bool = False) -> Finding:
     run = lectures_prescription("theorem_2_6", n=n, d=5, radius=1.0, lipschitz=1.0, budget=BUDGET)
     exact, best = logistic_in_ball(n, 5, seed=31)
     problem = glm("logistic", exact.X, exact.y, row_norm=1.0, domain=exact.domain)
-    plan = Plan(
+    plan = gradient_plan(
         bounding=Declared(lipschitz=1.0),
         noise_multiplier=run.noise_stddev * n,
         steps=run.steps - 1,
@@ -114,7 +114,7 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
     rng, draws = np.random.default_rng(33), 20_000 if full else 300
     rows = rng.normal(size=(20, 3)) / 4 + 0.5
     problem, mean, off, moments = linear(rows), rows.mean(axis=0), 0.0, {}
-    blank = Plan(
+    blank = gradient_plan(
         bounding=Declared(lipschitz=2.0), noise_multiplier=0.1, steps=draws, records=20, neighbours="replace_one"
     )
     for name, sampling in (
@@ -122,7 +122,8 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
         ("five", FixedSize(batch=5)),
         ("poisson", Poisson(sampling_rate=0.25)),
     ):
-        estimate = PrivateGradient(problem, replace(blank, sampling=sampling), random=fixed_seed_voids_guarantee(33))
+        plan = replace(blank, releases=(replace(blank["gradients"], sampling=sampling),))
+        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(33)))
         drawn = np.array([estimate(np.zeros(3)) for _ in range(draws)])
         error = drawn.std(axis=0) / math.sqrt(draws)
         off = max(off, float((np.abs(drawn.mean(axis=0) - scale * mean) / error).max()))

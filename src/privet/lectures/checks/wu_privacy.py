@@ -20,7 +20,7 @@ from privet.lectures.examples.one_record_a_step import against_full_batches, n_s
 from privet.lectures.grid import DELTAS, PAIRS, exact_ratio, false_points, first_false
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
-from privet.plan import Plan
+from privet.plan import gradient_plan
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import OneRecord
 from privet.solvers import GradientStep, follow
@@ -88,7 +88,7 @@ def dp_sgd_step(noise: float = 1.0) -> Finding:
     """Run DP-SGD on two records far apart; tell which record each step read, and test noise and uniformity."""
     rows, steps, eta = np.zeros((2, 5)), 300, 0.1
     rows[:, 0] = 10.0, -10.0
-    plan = Plan(
+    plan = gradient_plan(
         bounding=Declared(lipschitz=10.0),
         sampling=OneRecord(),
         noise_multiplier=0.25,

@@ -22,10 +22,11 @@ from privet.clipping import Declared
 from privet.geometry import l2_ball
 from privet.lectures.toy_problems import average_loss, pointwise, separable
 from privet.losses import LogisticLoss
-from privet.plan import Plan
+from privet.plan import gradient_plan
 from privet.problems import RecordProblem, glm
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, follow, projected_gradient_descent
+from privet.solvers import GradientStep, follow
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import exact_noise, rank_bound
 
 __all__ = ["allowed", "excess"]
@@ -71,7 +72,7 @@ def excess(d: int, *, projected: bool, runs: int = 2) -> float:
     turn = np.linalg.qr(np.random.default_rng(d).normal(size=(d, RANK)))[0]
     domain = l2_ball(radius=length) if projected else None
     laid = glm("logistic", flat.X @ turn.T, flat.y, row_norm=1.0, domain=domain)
-    plan = Plan(
+    plan = gradient_plan(
         bounding=Declared(lipschitz=1.0),
         noise_multiplier=sigma * RECORDS,
         steps=STEPS - 1,
