@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from privet._checks import positive, whole
 from privet.errors import InvalidParameter
 
-__all__ = ["ConvexSet", "Domain", "Vector", "check_size", "frozen_vector", "length", "pulled_in"]
+__all__ = ["ConvexSet", "Domain", "Vector", "check_radius", "check_size", "frozen_vector", "length", "pulled_in"]
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -177,6 +177,11 @@ def pulled_in(at: Callable[[float], Vector], holds: Callable[[Vector, float], bo
             return point
     return inner
 
+
+check_radius = partial(
+    positive, "radius", because="the ball would be empty, a point or everything", use="Use a number above 0."
+)
+"""Return the radius of a ball as a positive finite float, else say why not."""
 
 check_size = partial(whole, because="it is a number of coordinates", use="Pass a plain integer.")
 """Return a number of coordinates as an int of at least 1, else say why not."""

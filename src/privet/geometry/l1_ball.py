@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet._checks import positive
-from privet.geometry.base import Domain, Vector, pulled_in
+from privet.geometry.base import Domain, Vector, check_radius, pulled_in
 from privet.geometry.simplex import onto_simplex
 
 __all__ = ["L1Ball", "l1_ball"]
@@ -20,10 +19,7 @@ class L1Ball(Domain):
     radius: float
 
     def __post_init__(self) -> None:
-        radius = positive(
-            "radius", self.radius, because="the ball would be empty, a point or everything", use="Use a number above 0."
-        )
-        object.__setattr__(self, "radius", radius)
+        object.__setattr__(self, "radius", check_radius(self.radius))
 
     @property
     def size(self) -> int | None:

@@ -7,8 +7,9 @@ warns, on a *value*: only on types, shapes and parameters. Messages name a dtype
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 from privet._checks import positive
 from privet.errors import InvalidParameter
 
-__all__ = ["Array", "Loss", "Mask", "check_number", "check_prediction_bound", "finite", "floats", "labels"]
+__all__ = [
+    "Array",
+    "Loss",
+    "Mask",
+    "PointwiseLoss",
+    "check_number",
+    "check_prediction_bound",
+    "finite",
+    "floats",
+    "labels",
+]
 
 Array: TypeAlias = NDArray[np.floating[Any]]
 """Floats, of the precision of the predictions that came in."""
@@ -130,3 +141,56 @@ def floats(z: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     # Contiguous, as NumPy's exp rounds differently along some strides, and a record must not feel how it is stored.
     with np.errstate(over="ignore"):
         return np.asarray(z, dtype=dtype, order="C"), np.asarray(y, dtype=dtype, order="C")
+
+
+class PointwiseLoss(ABC):
+    """What our convex losses of one prediction share: precision, silence and checks. A loss adds its mathematics.
+
+    Edges as of `Loss`: `z` and `y` arrive in one precision, and no operation on them warns.
+    """
+
+    __slots__ = ()
+    convex: ClassVar[bool] = True
+    outputs: ClassVar[int] = 1
+
+    @final
+    @np.errstate(all="ignore")
+    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
+        return self._value(*floats(z, y))
+
+    @final
+    @np.errstate(all="ignore")
+    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
+        return self._derivative(*floats(z, y))
+
+    @final
+    @np.errstate(all="ignore")
+    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        return np.asarray(self._curvature(z, y) + np.zeros_like(y))  # a label of its own row each
+
+    @final
+    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
+        return self._lipschitz(check_prediction_bound(prediction_bound))
+
+    @final
+    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
+        return self._smoothness(check_prediction_bound(prediction_bound))
+
+    @abstractmethod
+    def admissible(self, y: ArrayLike) -> Mask: ...
+
+    @abstractmethod
+    def _value(self, z: Array, y: Array) -> Array: ...
+
+    @abstractmethod
+    def _derivative(self, z: Array, y: Array) -> Array: ...
+
+    @abstractmethod
+    def _curvature(self, z: Array, y: Array) -> Array: ...
+
+    @abstractmethod
+    def _lipschitz(self, bound: float) -> float | None: ...
+
+    @abstractmethod
+    def _smoothness(self, bound: float) -> float | None: ...

@@ -8,14 +8,14 @@ Error bounds: docs/proofs/noise.md, section 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet._checks import is_number, is_whole
 from privet.errors import InvalidParameter
-from privet.randomness import Words
+from privet.randomness import Random, Words
 
 __all__ = [
     "LEAST",
@@ -25,6 +25,7 @@ __all__ = [
     "blocks",
     "check_size",
     "check_units",
+    "drawn",
     "exponential",
     "flip",
     "round_into",
@@ -105,6 +106,22 @@ def round_into(values: Floats, out: Integers, error: float, whole: Floats) -> ND
     values -= whole
     np.abs(values, out=values)
     return None if values.max(initial=0.0) < 0.5 - error else values >= 0.5 - error
+
+
+def drawn(
+    fill: Callable[[Random, float, Floats | None, Integers, Scratch], None],
+    random: Random,
+    name: str,
+    level: float,
+    size: int | tuple[int, ...],
+) -> Integers:
+    """Return whole numbers of that shape, filled block by block with noise of that level."""
+    level, shape = check_units(name, level), check_size(size)
+    noise = np.empty(math.prod(shape), dtype=np.int64)
+    scratch = Scratch(noise.size)
+    for block in blocks(noise.size):
+        fill(random, level, None, noise[block], scratch)
+    return noise.reshape(shape)
 
 
 def check_units(name: str, value: float) -> float:

@@ -34,7 +34,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "loss": privacy_loss_figure,
     "one record": one_record_figure,
     "rank": lambda: rank_figure(dimensions=(5, 50), runs=1),
-    "steps": lambda: risk_against_steps_figure(n=200, d=5, most_steps=100, seeds=1),
+    "steps": lambda: risk_against_steps_figure(n=200, d=5, max_steps=100, seeds=1),
     "variance": lambda: variance_rule_figure(points=12),
 }
 
@@ -99,7 +99,7 @@ def test_rank_figure_shows_the_example() -> None:
 
 def test_runs_lie_below_the_bound_on_steps() -> None:
     """Mean excess of noisy descent is below lemma 2.7's bound at each T, on a fixed seed; a mutant bound is not."""
-    drawn = lines(risk_against_steps_figure(n=200, d=5, most_steps=100, seeds=2))
+    drawn = lines(risk_against_steps_figure(n=200, d=5, max_steps=100, seeds=2))
     bound, runs = drawn["proven, lemma 2.7"], drawn["runs, logistic loss"]
     allowed_ = np.interp(runs.get_xdata(), bound.get_xdata(), bound.get_ydata())
     assert (runs.get_ydata() < allowed_).all()
