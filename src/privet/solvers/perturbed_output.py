@@ -11,7 +11,7 @@ from privet._checks import positive, whole
 from privet.accounting.numerics import upward
 from privet.errors import InvalidParameter
 from privet.plan import Computed, Meter, Plan, Release
-from privet.plan.plan import check_budget
+from privet.plan.plan import check_budget, whole_noise
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, LinearProblem, Problem, facts_of
 from privet.randomness import Random
@@ -110,6 +110,7 @@ class OutputPerturbation:
                 "a tolerance that is certified and counted in the sensitivity"
             ),
             size=facts.dimension,
+            noise_multiplier=math.nan if before or after else whole_noise(budget, facts.neighbours),
         )
         blank = Plan(
             releases=(*before, minimiser, *after),
