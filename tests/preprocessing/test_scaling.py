@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privet.errors import InvalidParameter
-from privet.estimators.linear import _norms
 from privet.preprocessing.scaling import Scaling, scaling_from
 
 
@@ -45,6 +44,32 @@ def test_no_norm_depends_on_how_many_rows_there_are() -> None:
     """A row alone in its block is summed as beside others, in whatever order the table lies in memory."""
     rows = np.asfortranarray(np.random.default_rng(0).uniform(-1, 1, size=(4096 + 64, 20)))
     scaling = scaling_from((-1, 1), 20, intercept=True)
-    whole = _norms(rows, scaling)
-    alone = [_norms(rows[place : 4097 + place], scaling)[-1] for place in range(64)]
+    whole = scaling.norms(rows)
+    alone = [scaling.norms(rows[place : 4097 + place])[-1] for place in range(64)]
     assert alone == whole[4096:].tolist()
+
+
+@given(
+    low=st.floats(-1e307, 1e307), width=st.floats(1e-3, 1e307), values=st.lists(st.floats(allow_nan=False), min_size=1)
+)
+def test_scaling_stays_within_one_and_inverts(low: float, width: float, values: list[float]) -> None:
+    """Any range to [-1, 1] without a warning; inside the range, there and back is the identity to rounding."""
+    high = low + width
+    if not low < high:
+        return
+    raw = np.array(values)
+    scaling = scaling_from((low, high), 1, intercept=False)
+    units = scaling.features(raw[:, None])[:, 0]
+    assert (np.abs(units) <= 1).all()
+    back = units * scaling.half + scaling.middle
+    np.testing.assert_allclose(back, np.clip(raw, low, high), atol=4e-16 * max(abs(low), abs(high)), rtol=1e-9)
+
+
+def test_zero_stays_zero_where_the_range_holds_it() -> None:
+    """So sparse rows stay sparse and a 0/1 feature stays one; other ranges are centred."""
+    scaling = scaling_from(([-1.0, 0.0, 5.0], [4.0, 2.0, 9.0]), 3, intercept=False)
+    assert scaling.features(np.array([[0.0, 0.0, 7.0], [4.0, 2.0, 9.0], [-1.0, 1.0, 5.0]])).tolist() == [
+        [0.0, 0.0, 0.0],
+        [1.0, 1.0, 1.0],
+        [-0.25, 0.5, -1.0],
+    ]

@@ -68,7 +68,10 @@ class Scaling:
         scaled: Vector = np.clip(rows, self.low, self.high, out=out)
         if self.middle.any():
             scaled -= self.middle
-        scaled /= self.half
+            scaled /= self.half
+            np.clip(scaled, -1.0, 1.0, out=scaled)  # the middle of [2⁵², 2⁵² + 3] is rounded, and an end beyond 1
+        else:
+            scaled /= self.half
         np.copyto(scaled, 0.0, where=np.isnan(scaled))
         return scaled
 

@@ -11,11 +11,17 @@ import pytest
 from privet.accounting import delta
 from privet.accounting.gaussian import delta_bounds
 from privet.errors import InvalidParameter
-from privet.preprocessing.counts import histogram_reach, noisy_sums, released_with
+from privet.plan import Histograms, Meter, Plan, Release
+from privet.preprocessing.ranges import check_noise
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_voids_guarantee
 
 RELATIONS: tuple[Neighbours, ...] = get_args(Neighbours)
+
+
+def release(columns: int, noise: float) -> Release:
+    """Histograms of so many columns with so much noise."""
+    return Release(name="counts", of="values", bound=Histograms(columns=columns), noise_multiplier=noise)
 
 
 def vector(record: tuple[int | None, ...], bins: int) -> np.ndarray:
@@ -35,17 +41,17 @@ def test_the_reach_is_what_enumeration_finds(neighbours: Neighbours, columns: in
     nothing = [np.zeros(3 * columns)]
     others = records if neighbours == "replace_one" else nothing
     largest = max(float(np.sum((a - b) ** 2)) for a in records for b in others)
-    assert math.isclose(math.sqrt(largest), histogram_reach(columns, neighbours), rel_tol=1e-15)
+    assert math.isclose(math.sqrt(largest), Histograms(columns=columns).sensitivity(neighbours), rel_tol=1e-15)
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_the_event_costs_exactly_what_the_reach_does(neighbours: Neighbours) -> None:
     """The event's price under its relation is the Gaussian mechanism's with mu = reach ÷ stddev: no less, no more."""
     for columns, noise in itertools.product((1, 3, 14), (0.5, 7.3)):
-        reach = histogram_reach(columns, neighbours)
-        release = released_with(noise, reach=reach, neighbours=neighbours)
-        exact = delta_bounds(reach / release.noise_stddev, 0.3)
-        claimed = delta(release.event, epsilon=0.3, neighbours=neighbours)
+        reach = Histograms(columns=columns).sensitivity(neighbours)
+        counts = release(columns, noise)
+        exact = delta_bounds(reach / counts.noise_stddev(neighbours), 0.3)
+        claimed = delta(counts.event(records=9, neighbours=neighbours), epsilon=0.3, neighbours=neighbours)
         assert exact[0] <= claimed * (1 + 1e-12)
         assert claimed <= exact[1] * (1 + 1e-9)
 
@@ -55,9 +61,8 @@ def test_the_noise_is_never_rounded_down(neighbours: Neighbours) -> None:
     """stddev² ≥ noise² · reach² / (4 or 1) in exact arithmetic, for many sizes."""
     each, twice = (2, 2) if neighbours == "replace_one" else (1, 1)
     for columns, noise in itertools.product(range(1, 60), (0.1, 1.0, 3.7, 1e5)):
-        release = released_with(noise, reach=histogram_reach(columns, neighbours), neighbours=neighbours)
         wanted = Fraction(noise) ** 2 * each * columns / twice**2
-        assert Fraction(release.noise_stddev) ** 2 >= wanted
+        assert Fraction(release(columns, noise).noise_stddev(neighbours)) ** 2 >= wanted
 
 
 @pytest.mark.parametrize("noise", [2.0**-10, 0.3, 5.0, 1000.0, 2.0**20])
@@ -66,9 +71,11 @@ def test_noise_has_the_claimed_deviation_on_a_lattice(noise: float) -> None:
 
     False positive rate 1e-6 each; 10^5 draws; a deviation off by 1.7 % is caught with power 0.99. Mutant: half of it.
     """
-    release = released_with(noise, reach=math.sqrt(2.0), neighbours="add_remove")
-    found = noisy_sums(np.full(10**5, 3), unit=1.0, release=release, random=fixed_seed_voids_guarantee(4))
-    step = 2.0 ** (math.frexp(release.noise_stddev)[1] - 22)
+    counts = release(2, noise)
+    meter = Meter(Plan(releases=(counts,), neighbours="add_remove"), random=fixed_seed_voids_guarantee(4))
+    meter.open("counts", count=1)
+    found = meter.noisy_counts("counts", np.full(10**5, 3))
+    step = 2.0 ** (math.frexp(counts.noise_stddev("add_remove"))[1] - 22)
     assert (found / step == np.rint(found / step)).all()
     ratio = (found - 3).std() / (noise * math.sqrt(2.0))
     assert abs(ratio - 1) < 4.9 / math.sqrt(2e5)
@@ -79,6 +86,11 @@ def test_noise_has_the_claimed_deviation_on_a_lattice(noise: float) -> None:
 def test_noise_that_promises_nothing_is_refused(noise: Any) -> None:
     """FOOTGUNS 20: zero, negative, not a number, or beyond what a histogram can use."""
     with pytest.raises(InvalidParameter, match="Calibrate"):
-        released_with(noise, reach=1.0, neighbours="zero_out")
+        check_noise(noise)
+
+
+@pytest.mark.parametrize("relation", ["all", "", None])
+def test_a_relation_that_is_none_is_refused(relation: Any) -> None:
+    """A sensitivity is one for a named relation, never a default's."""
     with pytest.raises(InvalidParameter, match="neighbours"):
-        released_with(1.0, reach=1.0, neighbours="all")  # type: ignore[arg-type]
+        Histograms().sensitivity(relation)
