@@ -139,7 +139,7 @@ def test_a_search_in_the_better_direction_is_found_out(whole: bool, monkeypatch:
     ("family", "eps", "least", "most"),
     [
         (lambda s: Laplace(scale=s), 10.0, 0.0999, 0.1),
-        (lambda s: Laplace(scale=s) * 3, 40.0, 0.0749, 0.075),
+        pytest.param(lambda s: Laplace(scale=s) * 3, 40.0, 0.0749, 0.075, marks=pytest.mark.slow),
         (lambda s: Gaussian(noise_multiplier=s), 40.0, 0.18, 0.19),
         (lambda s: Gaussian(noise_multiplier=s).poisson(rate=0.001), 40.0, 0.13, 0.15),
         (lambda s: Gaussian(noise_multiplier=s).poisson(rate=0.001) * 3, 100.0, 0.09, 0.1),

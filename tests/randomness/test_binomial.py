@@ -34,8 +34,13 @@ class Endless:
         return Fraction(first, 2**64) + Fraction(more, 2**64 - 1) / 2**64
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 12, 50])
-@pytest.mark.parametrize("rate", [0.5, 0.1, 1e-3, 0.999, 1 - 2.0**-53, 5e-324, 0.3])
+LAWS = [(n, rate) for n in (1, 2, 3, 12, 50) for rate in (0.5, 0.1, 1e-3, 0.999, 1 - 2.0**-53, 5e-324, 0.3)]
+
+
+@pytest.mark.parametrize(
+    ("n", "rate"),  # 50 of the smallest float have 53,700 bits
+    [pytest.param(*law, marks=pytest.mark.slow if law == (50, 5e-324) else ()) for law in LAWS],
+)
 def test_inversion_is_exact_at_every_step_of_the_law(n: int, rate: float) -> None:
     """The words just below, at and just above each F(k), and in the middle of each cell, give the exact k."""
     q = Fraction(rate)
