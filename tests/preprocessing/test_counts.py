@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privet.accounting import delta
-from privet.accounting.gaussian import delta_bounds
+from privet.accounting.theorems.gaussian_profile import delta_bounds
 from privet.errors import InvalidParameter
 from privet.preprocessing.counts import histogram_reach, noisy_sums, released_with
 from privet.privacy import Neighbours

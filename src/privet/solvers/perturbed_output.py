@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Event, Gaussian, calibrate
-from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.clipping.rules import FloatArray
 from privet.errors import InvalidParameter
 from privet.noise import add_gaussian

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Approximate, Event, Gaussian
-from privet.accounting.gaussian import epsilon_bounds, largest_mu
 from privet.accounting.numerics import downward, upward
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
 from privet.clipping.rules import FloatArray
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_neighbours

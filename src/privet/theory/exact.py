@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.errors import InvalidParameter
 from privet.privacy import check_delta, check_epsilon
 
