@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from privet.accounting import Event, Gaussian, Laplace, Pure, calibrate, delta, epsilon, spending
+from privet.accounting import Event, Gaussian, Laplace, Pure, calibrate, delta, epsilon, excess
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
 
@@ -124,13 +124,13 @@ def test_a_search_in_the_better_direction_is_found_out(whole: bool, monkeypatch:
     truth = calibrate(family, **asked)
     misled = []
 
-    class Misled(spending.OneWay):
+    class Misled(excess.OneWay):
         def __init__(self, price: Any) -> None:
             super().__init__(price)
             self.worse = 1
             misled.append(self)
 
-    monkeypatch.setattr(spending, "OneWay", Misled)
+    monkeypatch.setattr(excess, "OneWay", Misled)
     assert calibrate(family, **asked) == pytest.approx(truth, rel=1e-9)
     assert len(misled) == 2
 

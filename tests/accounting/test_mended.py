@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from privet.accounting import Approximate, ExponentialMechanism, Gaussian, Pure, bounds, epsilon
-from privet.accounting.contour import contour_delta
-from privet.accounting.fourier import fourier_delta
-from privet.accounting.levels import Levels
-from privet.accounting.pairs.blurred import Window
+from privet.accounting.contour.big_steps import Levels
+from privet.accounting.contour.integral import contour_delta
+from privet.accounting.contour.rare_outcomes import line_epsilon, rare_epsilon, without_rare
+from privet.accounting.fourier.brackets import fourier_delta
+from privet.accounting.pairs.blurred_window import Window
+from privet.accounting.pairs.elementary import LaplacePair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
-from privet.accounting.pairs.simple import LaplacePair
-from privet.accounting.rare import line_epsilon, rare_epsilon, without_rare
-from privet.accounting.theorems import basic_epsilon
+from privet.accounting.stepwise import basic_epsilon
 from privet.errors import NoProvenBound
 
 

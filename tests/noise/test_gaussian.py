@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from privet.accounting.gaussian import delta_bounds
+from privet.accounting.theorems.gaussian_profile import delta_bounds
 from privet.errors import InvalidParameter
 from privet.noise import fast, gaussian, laplace, rounded_gaussian, rounded_laplace
 from privet.randomness import Words, fixed_seed_voids_guarantee, system_random

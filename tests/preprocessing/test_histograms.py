@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privet.accounting import delta
-from privet.accounting.gaussian import delta_bounds
+from privet.accounting.theorems.gaussian_profile import delta_bounds
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.preprocessing.ranges import check_noise

@@ -14,8 +14,8 @@ from scipy import stats
 from scipy.special import ndtr
 
 from privet import Budget, glm, l2_ball
-from privet.accounting import Approximate
-from privet.accounting.gaussian import largest_mu, profile
+from privet.accounting import Approximate, Gaussian
+from privet.accounting.theorems.gaussian_profile import largest_mu, profile
 from privet.errors import InvalidParameter
 from privet.losses import HuberLoss, MultinomialLoss
 from privet.privacy import Neighbours

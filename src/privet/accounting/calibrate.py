@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from privet.accounting import events as ev
-from privet.accounting.spending import Price, attempts
+from privet.accounting.excess import Price, attempts
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_epsilon, check_neighbours
 

@@ -21,15 +21,15 @@ from functools import partial
 import numpy as np
 
 from privet.accounting import events as ev
-from privet.accounting.closed import closed
-from privet.accounting.engines import contour, fourier
-from privet.accounting.moments import renyi
+from privet.accounting.both_directions import contour, fourier
+from privet.accounting.closed_forms import closed
+from privet.accounting.interface import Bounds, Uncertified
+from privet.accounting.moment_bounds import renyi
 from privet.accounting.numerics import SLACK, bracketed_root, downward, upward
-from privet.accounting.orders import chernoff_epsilon, chernoff_log_delta
-from privet.accounting.pairs.base import Reals
 from privet.accounting.pairs.dominating import directions, leaves
+from privet.accounting.pairs.pair import Reals
 from privet.accounting.pairs.selected import MomentsOnly, log_mean_trials
-from privet.accounting.pricing import Bounds, Uncertified
+from privet.accounting.renyi_orders import chernoff_epsilon, chernoff_log_delta
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from privet.accounting import Approximate
-from privet.accounting.gaussian import largest_mu
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.accounting import Approximate, Event, Gaussian
 from privet.accounting.numerics import downward, upward
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
+from privet.clipping.rules import FloatArray
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
 from privet.problems import Facts

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privet.accounting import Gaussian, delta
-from privet.accounting.amplification import amplified
+from privet.accounting.theorems.subsampling import amplified
 from privet.errors import InvalidParameter
 from privet.lectures import check_for, rule
 from privet.lectures.examples.rank_and_projection import allowed, excess

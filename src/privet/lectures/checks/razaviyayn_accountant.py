@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Gaussian, RandomizedResponse, epsilon
-from privet.accounting.composition import Cost, advanced_epsilon, optimal_delta
-from privet.accounting.fourier import fourier_delta
+from privet.accounting.fourier.brackets import fourier_delta
+from privet.accounting.pairs.elementary import DiscretePair, GaussianPair
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.simple import DiscretePair, GaussianPair
+from privet.accounting.theorems.composition import Cost, advanced_epsilon, optimal_delta
 from privet.clipping import Clip
 from privet.lectures.claim import Finding
 from privet.lectures.examples.privacy_loss import composed, convolved, loss_law, transformed

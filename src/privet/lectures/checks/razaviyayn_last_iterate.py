@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting.composition import optimal_delta
-from privet.accounting.gaussian import epsilon_bounds, largest_mu
+from privet.accounting.theorems.composition import optimal_delta
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
 from privet.clipping import Declared
 from privet.geometry import l2_ball
 from privet.lectures import rule
