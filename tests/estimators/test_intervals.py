@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from privet.estimators.scaling import scaling_from
 from scipy import sparse, stats
 from scipy.special import expit
 from sklearn.base import clone
@@ -18,7 +19,6 @@ from privet import accounting
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.estimators import HuberRegressor, Intervals, LinearRegression, LogisticRegression, Ridge
 from privet.estimators.intervals import altered_rows
-from privet.estimators.scaling import scaling_from
 from privet.privacy import Neighbours
 from privet.solvers import OneStep
 

@@ -94,7 +94,9 @@ def test_further_releases_are_priced_with_the_run() -> None:
 
 def test_every_scalar_comes_from_public_numbers() -> None:
     """Divisor, capacity, price: functions of the plan alone, which never sees data (row 24)."""
-    plan = gradient_plan(**{**BASE, "neighbours": "add_remove"}, sampling=Poisson(rate=0.1), noise_multiplier=1.0)
+    plan = gradient_plan(
+        **{**BASE, "neighbours": "add_remove"}, sampling=Poisson(sampling_rate=0.1), noise_multiplier=1.0
+    )
     assert plan.batch_size("gradients") == 10.0
     assert plan.most_records("gradients") == 2**27  # a bound on the realised batch must not come from the data
     assert gradient_plan(**BASE, sampling=FixedSize(batch=7), noise_multiplier=1.0).most_records("gradients") == 7
@@ -231,7 +233,7 @@ def test_noise_is_never_less_than_the_event_says(bound: Any, neighbours: Any) ->
 
 
 def test_two_positive_semidefinite_matrices_are_at_most_root_two_apart() -> None:
-    """‖A − B‖² ≤ ‖A‖² + ‖B‖² for sums of r rᵀ, in fractions; attained by orthogonal rows. docs/proofs/sums.md, section 6.
+    """‖A − B‖² ≤ ‖A‖² + ‖B‖² for sums of r rᵀ, in fractions; attained by orthogonal rows. docs/proofs/sums.md.
 
     Indefinite ones, which a mutant that cuts entries by themselves would make, can be twice as far apart.
     """

@@ -188,7 +188,11 @@ PLAN = gradient_plan(**BASE)
 
 @pytest.mark.parametrize(
     "plan",
-    [PLAN, gradient_plan(**BASE, sampling=Poisson(rate=0.1)), replace(PLAN, neighbours="add_remove", records=250)],
+    [
+        PLAN,
+        gradient_plan(**BASE, sampling=Poisson(sampling_rate=0.1)),
+        replace(PLAN, neighbours="add_remove", records=250),
+    ],
     ids=["full", "poisson", "add_remove"],
 )
 def test_descent_and_choice_meet_one_budget(plan: Plan) -> None:

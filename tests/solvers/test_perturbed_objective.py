@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from privet import Budget, glm, l2_ball
-from privet.accounting import Approximate, Gaussian
+from privet.accounting import Approximate
 from privet.accounting.theorems.gaussian_profile import largest_mu, profile
 from privet.errors import InvalidParameter
 from privet.losses import HuberLoss, MultinomialLoss

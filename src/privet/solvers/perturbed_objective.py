@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.accounting.numerics import downward, upward
-from privet.accounting.theorems.gaussian_profile import largest_mu
+from privet._checks import positive, whole
+from privet.accounting import Approximate, calibrate
 from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
 from privet.noise import add_gaussian, rounded_gaussian

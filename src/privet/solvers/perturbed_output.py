@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.accounting import Event, Gaussian, calibrate
+from privet._checks import positive, whole
 from privet.accounting.numerics import upward
-from privet.accounting.theorems.gaussian_profile import largest_mu
-from privet.clipping.rules import FloatArray
 from privet.errors import InvalidParameter
 from privet.plan import Computed, Meter, Plan, Release
 from privet.plan.plan import check_budget, whole_noise

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from privet.accounting import Approximate, Event, Gaussian
+from privet.accounting import Approximate
 from privet.accounting.numerics import downward, upward
-from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
-from privet.clipping.rules import FloatArray
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
 from privet.problems import Facts

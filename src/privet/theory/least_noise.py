@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from privet._checks import positive, whole
 from privet.accounting.numerics import upward
 from privet.accounting.theorems.gaussian_profile import largest_mu
-from privet.errors import InvalidParameter
 from privet.privacy import check_delta, check_epsilon
 
 __all__ = ["check_run", "exact_noise"]
