@@ -188,7 +188,7 @@ def test_ctrl_c_from_a_sampler_is_charged_too() -> None:
             return super().indices(count, step, random)
 
     with pytest.raises(Interrupted) as stopped:
-        dp_sgd(problem(), budget=BUDGET, steps=9, clip=1.0, sampling=Breaking(rate=0.2), release="all")
+        dp_sgd(problem(), budget=BUDGET, steps=9, clip=1.0, sampling=Breaking(sampling_rate=0.2), release="all")
     assert len(stopped.value.partial.iterates) == 4
     assert 1.99 < stopped.value.partial.guarantee.epsilon <= 2
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from privet import accounting
 from privet._checks import whole
 from privet.accounting import Event, calibrate
-from privet.accounting.gaussian import largest_mu
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.accounting.numerics import upward
 from privet.clipping import Bounding
 from privet.clipping.lattice import MOST_RECORDS
@@ -225,7 +225,8 @@ def gradient_plan(
         times=whole("steps", steps, because=because, use=use),
         sampling=sampling,
     )
-    return Plan(releases=(gradients,), records=records, neighbours=neighbours, unit=unit)
+    count = whole("records", records, because="sums are divided by it", use="Pass a public number of records.")
+    return Plan(releases=(gradients,), records=count, neighbours=neighbours, unit=unit)
 
 
 def whole_noise(budget: Budget, neighbours: Neighbours) -> float:
