@@ -61,13 +61,12 @@ def noisy_gram(
     total: LatticeSum, multiplier: float, seed: int, *, size: int, neighbours: Neighbours = "zero_out"
 ) -> tuple[Any, float]:
     """A second moment released through a meter, and how far a record moves it by the plan."""
-    moment = Release(
-        name="moment", of="x xᵀ", bound=SecondMoments(clip=total.clip), noise_multiplier=multiplier, size=size * size
-    )
+    bound = SecondMoments(clip=total.clip)
+    moment = Release(name="moment", of="x xᵀ", bound=bound, noise_multiplier=multiplier, size=size * size)
     plan = Plan(releases=(moment,), records=3, neighbours=neighbours)
     run = Meter(plan, random=fixed_seed_voids_guarantee(seed))
     run.open("moment", count=3)
-    return run.noisy_symmetric("moment", total), moment.bound.sensitivity(neighbours)
+    return run.noisy_symmetric("moment", total), bound.sensitivity(neighbours)
 
 
 def test_the_gram_matrix_gets_the_noise_it_is_priced_at(monkeypatch: pytest.MonkeyPatch) -> None:

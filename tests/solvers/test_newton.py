@@ -327,7 +327,7 @@ def test_bad_records_count_as_zero_and_order_changes_nothing() -> None:
 def test_interrupted_it_hands_over_what_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the third step leaves two points, with the guarantee of the whole plan."""
     taken = 0
-    inner = newton.newton_direction
+    inner = newton_direction
 
     def stops(*args: Any, **settings: Any) -> Vector:
         nonlocal taken

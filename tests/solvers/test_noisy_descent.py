@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from privet import Budget, glm, l2_ball, noisy_gradient_descent, per_record
+from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.losses import CustomLoss, LinearRecords, LogisticLoss, MultinomialLoss
 from privet.randomness import fixed_seed_voids_guarantee
@@ -180,8 +181,9 @@ def test_the_clip_is_the_proven_constant() -> None:
     X, y = spherical(100, 3)
     problem = glm("logistic", 2 * X, y, row_norm=2.0, domain=l2_ball(radius=1.0))
     result = noisy_gradient_descent(problem, budget=BUDGET, steps=3)
-    assert result.plan["gradients"].bound.clip == problem.lipschitz
-    assert noisy_gradient_descent(problem, budget=BUDGET, steps=3, lipschitz=0.5).plan["gradients"].bound.clip == 0.5
+    assert result.plan["gradients"].bound == Declared(lipschitz=problem.lipschitz)  # type: ignore[arg-type]
+    half = Declared(lipschitz=0.5)
+    assert noisy_gradient_descent(problem, budget=BUDGET, steps=3, lipschitz=0.5).plan["gradients"].bound == half
     assert "enforced" in str(result.guarantee)
     close = noisy_gradient_descent(problem, budget=BUDGET, steps=3, radius=0.1)
     assert close.bound is not None

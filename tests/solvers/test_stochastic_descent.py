@@ -192,7 +192,7 @@ def test_zeroth_order_descends_on_one_number_a_step() -> None:
         random=fixed_seed_voids_guarantee(6),
     )
     assert result.coef == pytest.approx(target, abs=0.1)
-    assert result.plan["slopes"].bound.clip == pytest.approx(2.0 * 1e-3)
+    assert result.plan["slopes"].bound == Clip(clip=2.0 * 1e-3)
     for spread in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InvalidParameter, match="spread"):
             zeroth_order_descent(problem, budget=WIDE, steps=2, clip=1.0, step_size=1.0, spread=spread)

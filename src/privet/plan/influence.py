@@ -69,7 +69,7 @@ class SecondMoments:
     """Sums of x xᵀ, or of other positive semidefinite matrices, each of Frobenius norm at most `clip`.
 
     Theorem: the inner product of two such matrices is never negative, so ‖A − B‖² ≤ ‖A‖² + ‖B‖²: a record that is
-    replaced moves the sum by at most √2 · clip, not 2 · clip. docs/proofs/sums.md, section 6.
+    replaced moves the sum by at most √2 · clip, not 2 · clip. docs/proofs/sums.md, section 5.
 
     Examples
     --------
@@ -142,6 +142,12 @@ class Computed:
 
     What the plan fixes is the noise in units of that sensitivity: of one record zeroed out, added or removed; when one
     is replaced, it is `when_replaced` times as much.
+
+    Examples
+    --------
+    >>> direction = Computed(how="one record turns it by at most 1/n", when_replaced=1.0)
+    >>> direction.sensitivity("replace_one"), unit_clip(direction, "replace_one")
+    (1.0, 0.5)
     """
 
     how: str

@@ -65,7 +65,16 @@ def plan_to_json(plan: Plan) -> str:
 
 
 def plan_from_json(text: str) -> Plan:
-    """Read the plan that `plan_to_json` wrote; refuse one of another version, and one that was edited."""
+    """Read the plan that `plan_to_json` wrote; refuse one of another version, and one that was edited.
+
+    Examples
+    --------
+    >>> plan_from_json('{"privet_plan": 9}')
+    Traceback (most recent call last):
+        ...
+    privet.errors.PlanFormat: Expected a plan of version 1, got version 9: it may not mean the same. \
+Use the version of privet that wrote it.
+    """
     try:
         document = json.loads(text)
     except ValueError:

@@ -20,14 +20,14 @@ from privet.solvers.updates import Adafactor, Adam, AdamW, GradientStep, UpdateR
 from privet.solvers.variance_reduced import DPSVRG, dp_svrg
 from privet.solvers.zeroth_order import ZerothOrder, zeroth_order_descent
 
-__all__ = [
-    "DPSGD",
-    "DPSVRG",
+__all__ = [  # noqa: RUF022  # by letters, as everywhere: DPSGD is a class, no constant
     "Adafactor",
     "Adam",
     "AdamW",
     "BestIterate",
     "Choice",
+    "DPSGD",
+    "DPSVRG",
     "Exponential",
     "FixedHessian",
     "GradientStep",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,12 @@ from privet.plan.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_epsilon, sensitivity_factor
 from privet.problems import Facts, Problem
 from privet.randomness import Random
+from privet.solvers.descent import ReleaseRule
 from privet.solvers.drawing import exact_choice, exponential_weights
 from privet.solvers.exponential import as_candidates, drawing_facts, mechanism_epsilon, penalties, pure_guarantee
 from privet.solvers.gradient import check_problem
 from privet.solvers.result import Result
-from privet.solvers.solver import Solver, ready, solve
+from privet.solvers.solver import ready, solve
 from privet.solvers.stochastic_descent import DPSGD
 from privet.solvers.updates import UpdateRule
 
@@ -56,6 +57,33 @@ class Choice:
     guarantee: Guarantee
 
 
+class Descent(Protocol):
+    """A solver with a path: what it releases of it, and where it may be told to begin."""
+
+    @property
+    def release(self) -> ReleaseRule:
+        """What of the path is published."""
+        ...
+
+    def plan(
+        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
+    ) -> Plan:
+        """As in `Solver`."""
+        ...
+
+    def run(
+        self,
+        plan: Plan,
+        problem: Problem,
+        *,
+        meter: Meter | None = None,
+        random: Random | None = None,
+        start: Vector | None = None,
+    ) -> Result:
+        """As in `Solver`, from a start of one's own."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BestIterate:
     """Descend, then choose the best iterate, both within one budget.
@@ -84,7 +112,7 @@ class BestIterate:
     ('gradients', 'choice')
     """
 
-    descent: Solver
+    descent: Descent
     loss_clip: float
     selection_share: float = 0.1
     most_candidates: int = 32
@@ -94,6 +122,11 @@ class BestIterate:
         between("selection_share", self.selection_share, 0, 1, because=because, use="Use 0.1.")
         whole("most_candidates", self.most_candidates, least=2, because="one point is no choice", use="Use 32.")
         check_clip(self.loss_clip, name="loss_clip")
+        if self.descent.release != "all":
+            raise InvalidParameter(
+                f"Expected a descent that releases all iterates, got release={self.descent.release!r}: there would be "
+                "nothing to choose from. Use release='all'."
+            )
 
     def plan(
         self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
@@ -108,19 +141,14 @@ class BestIterate:
         *,
         meter: Meter | None = None,
         random: Random | None = None,
-        **settings: Any,
+        start: Vector | None = None,
     ) -> Result:
-        """Descend as planned, then choose; `settings`, e.g. a start, are the descent's."""
+        """Descend as planned, then choose."""
         meter = ready(plan, meter, random)
-        found = self.descent.run(plan, problem, meter=meter, **settings)
-        if found.iterates is None:
-            raise InvalidParameter(
-                "Expected a descent that releases all iterates, got one that does not: there is nothing to choose "
-                "from. Use release='all'."
-            )
-        last = len(found.iterates) - 1
-        places = np.linspace(0, last, min(self.most_candidates, last + 1)).round().astype(np.int64)
-        candidates = found.iterates[np.unique(places)]
+        found = self.descent.run(plan, problem, meter=meter, start=start)
+        path = np.asarray(found.iterates)  # all of them, as checked above
+        places = np.linspace(0, len(path) - 1, min(self.most_candidates, len(path))).round().astype(np.int64)
+        candidates = path[np.unique(places)]
         index = _chosen(problem, candidates, meter)
         return replace(found, coef=candidates[index], iterates=candidates)
 
