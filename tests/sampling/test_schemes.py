@@ -171,3 +171,12 @@ def test_schemes_hold_no_state_that_could_be_logged() -> None:
         drawn(scheme, 9, 3)
         assert repr(scheme) == before
         assert not hasattr(scheme, "__dict__")
+
+
+def test_numbers_of_numpy_make_the_same_scheme() -> None:
+    """A scheme holds plain numbers, whoever made them, and so does its event; a Boolean is no number."""
+    assert repr(Poisson(sampling_rate=np.float64(0.5))) == repr(Poisson(sampling_rate=0.5))
+    assert repr(FixedSize(batch=np.int64(4))) == "FixedSize(batch=4)"  # type: ignore[arg-type]  # on purpose
+    for wrong in (lambda: Poisson(sampling_rate=True), lambda: Cyclic(batch=True)):
+        with pytest.raises(InvalidParameter, match="got True"):
+            wrong()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from privet._checks import between
+from privet._checks import between, is_number
 from privet.errors import InvalidParameter
 from privet.randomness.generator import Random, stuck
 
@@ -56,7 +56,7 @@ def negative_binomial_trials(random: Random, *, shape: float, stop: float) -> in
     >>> [negative_binomial_trials(random, shape=0.0, stop=0.027) for _ in range(8)]
     [4, 18, 1, 6, 13, 13, 2, 24]
     """
-    if not (-1 < shape <= 1 and 2.0**-40 <= stop < 1):
+    if not (is_number(shape) and is_number(stop) and -1 < shape <= 1 and 2.0**-40 <= stop < 1):
         raise InvalidParameter(
             f"Expected shape in (-1, 1] and stop in [2**-40, 1), got {shape!r} and {stop!r}: there is no such law, or "
             "no way to draw from it. Use shape=0 or 1."

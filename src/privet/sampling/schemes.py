@@ -87,7 +87,8 @@ class Poisson:
     def __post_init__(self) -> None:
         why = "it is the probability that a record joins a batch"
         hint = "Use expected batch size ÷ number of records, both public."
-        between("sampling_rate", self.sampling_rate, 0, 1, closed=(False, True), because=why, use=hint)
+        rate = between("sampling_rate", self.sampling_rate, 0, 1, closed=(False, True), because=why, use=hint)
+        object.__setattr__(self, "sampling_rate", rate)
 
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
         if self.sampling_rate == 1:
@@ -120,7 +121,7 @@ class FixedSize:
     batch: int
 
     def __post_init__(self) -> None:
-        _check_batch(self.batch)
+        object.__setattr__(self, "batch", _check_batch(self.batch))
 
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
         return choose(random, count, _fits(self.batch, count))
@@ -177,7 +178,7 @@ class Cyclic:
     batch: int
 
     def __post_init__(self) -> None:
-        _check_batch(self.batch)
+        object.__setattr__(self, "batch", _check_batch(self.batch))
 
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
         first = step % self._batches(count) * self.batch
@@ -201,8 +202,8 @@ class Cyclic:
         return max(1, -(-count // self.batch))
 
 
-def _check_batch(batch: int) -> None:
-    whole("batch", batch, because="a step reads whole records", use="Use e.g. 256.")
+def _check_batch(batch: int) -> int:
+    return whole("batch", batch, because="a step reads whole records", use="Use e.g. 256.")
 
 
 def _fits(batch: int, records: int) -> int:

@@ -10,19 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import RandomizedResponse, epsilon
-from privet.accounting.theorems.composition import Cost, basic
-from privet.accounting.theorems.gaussian_profile import profile
+from privet.accounting.composition import Cost, basic
+from privet.accounting.gaussian import profile
 from privet.clipping import Clip
 from privet.geometry import l2_ball
 from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import EPSILONS, PAIRS, exact_ratio, false_points, first_false
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
-from privet.plan import gradient_plan
 from privet.problems import glm
-from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, follow
 from privet.sums import record_sum
 
 Vector = NDArray[np.float64]
@@ -100,14 +98,8 @@ def dp_gd_step(clip: float = 1.0) -> Finding:
     """Run DP-GD on records of all lengths, and test its steps against clipped averages at five standard errors."""
     rng, n, d, T, eta = np.random.default_rng(56), 40, 50, 100, 0.5
     rows = rng.normal(size=(n, d)) * np.geomspace(0.02, 2.0, n)[:, None] + 0.05
-    plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=T, records=n, neighbours="replace_one")
-    found = follow(
-        plan,
-        linear(rows),
-        delta=1e-5,
-        update=GradientStep(step_size=eta),
-        release="all",
-        random=fixed_seed_voids_guarantee(56),
+    found = noisy_run(
+        linear(rows), bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=T, step_size=eta, seed=56, release="all"
     )
     points, sigma = np.asarray(found.iterates), 1.0 / n
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -153,7 +145,7 @@ def clip_is_a_projection(constant: float = 1.0) -> Finding:
 
 @check("58", mutant={"constant": 0.5})
 def claim_2_3(constant: float = 1.0) -> Finding:
-    """Price claim 2.3's noise at 408 pairs and four numbers of steps, and within its range also at delta = 1/2."""
+    """Test claim 2.3's noise at 408 pairs and four numbers of steps, and within its range also at delta = 1/2."""
 
     def at(T: int) -> Callable[[float, float], float]:
         return lambda e, d: constant * rule("basic_composition").multiplier(e, d, T) / math.sqrt(T)
@@ -201,7 +193,7 @@ def shares_of_the_budget(power: float = 1.0) -> Finding:
 
 @check("60", mutant={"constant": 0.5})
 def sensitivity_of_clipped_averages(constant: float = 1.0) -> Finding:
-    """Exchange, empty and remove a record at random and at worst, and see how far the clipped average moves."""
+    """Replace, zero out and remove a record at random and at worst, and see how far the clipped average moves."""
     rng, C, n = np.random.default_rng(60), 0.7, 12
     moves = {"replace_one": 0.0, "zero_out": 0.0, "add_remove": 0.0}
 

@@ -51,7 +51,7 @@ def bias_against_noise(sign: float = 1.0) -> Finding:
 
 @check("62", mutant={"paid": 0.0})
 def tuned_clips_are_paid_for(paid: float = 1.0) -> Finding:
-    """Price gradient and count together against one release, then learn a clip that starts 100 times too large."""
+    """Compare gradient and count with one release, then learn a clip that starts 100 times too large."""
     steps, gradient, count = 100, 1.5, 10.0
     together = Gaussian(noise_multiplier=gradient) * steps + Gaussian(noise_multiplier=2 * count) * steps
     s = 1 / math.sqrt(1 / gradient**2 + paid / (2 * count) ** 2)

@@ -14,6 +14,7 @@ from privet.errors import InvalidParameter
 from privet.geometry import whole_space
 from privet.lectures.claim import Finding
 from privet.lectures.examples.unbounded_gradient import outlier_epsilon
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import pointwise
 from privet.losses import (
@@ -27,13 +28,10 @@ from privet.losses import (
     gradient_bound,
 )
 from privet.losses.base import Array
-from privet.plan import gradient_plan
 from privet.privacy import Budget
 from privet.problems import glm, per_record
-from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, follow, noisy_gradient_descent
-from privet.solvers.descent import ReleaseRule, descend
-from privet.solvers.plain_descent import projected_gradient_descent
+from privet.solvers import GradientStep, noisy_gradient_descent, projected_gradient_descent
+from privet.solvers.descent import Release, descend
 from privet.sums import bounded_table, glm_sum, record_sum
 
 Vector = NDArray[np.float64]
@@ -176,14 +174,13 @@ class _Bowl:
         return np.asarray(theta - np.asarray(X))
 
 
-def _bowl(noise: float, steps: int, release: ReleaseRule, *, d: int, eta: float, seed: int) -> Any:
+def _bowl(noise: float, steps: int, release: Release, *, d: int, eta: float, seed: int) -> Any:
     """Noisy descent on two bowls with minimum 1, without projection; the noise of a gradient is `noise`."""
     problem = per_record(_Bowl(), np.ones((2, d)), shape=d)
-    plan = gradient_plan(
-        bounding=Declared(lipschitz=200.0), noise_multiplier=noise / 100, steps=steps, records=2, neighbours="zero_out"
+    bounding, share = Declared(lipschitz=200.0), noise / 100
+    return noisy_run(
+        problem, bounding=bounding, noise_multiplier=share, steps=steps, step_size=eta, seed=seed, release=release
     )
-    random = fixed_seed_voids_guarantee(seed)
-    return follow(plan, problem, delta=1e-5, update=GradientStep(step_size=eta), release=release, random=random)
 
 
 @check("41", mutant={"first": 1.0})
@@ -253,7 +250,7 @@ def not_private_without_assumptions(clip: float = math.inf) -> Finding:
 
 @check("44", mutant={"power": 1.0})
 def proof_in_three_parts(power: float = 0.5) -> Finding:
-    """Price T Gaussian steps against one with noise ÷ T^power, and rebuild the output from noisy gradients alone."""
+    """Compare T Gaussian steps with one with noise ÷ T^power, and rebuild the output from noisy gradients alone."""
     m, worst = 20.0, 0.0
     for T in (1, 10, 100, 1000):
         together = epsilon(Gaussian(noise_multiplier=m) * T, delta=1e-5, neighbours="replace_one")

@@ -113,7 +113,7 @@ def _average_of_copies(sign: float, sigma: float, n: int, steps: int, copies: in
 
 @check("48", mutant={"constant": math.sqrt(2)})
 def claim_3_2(constant: float = 1.0, full: bool = False) -> Finding:
-    """Price claim 3.2's noise on 408 pairs against the exact accountant, and attack the average that is released."""
+    """Hold claim 3.2's noise on 408 pairs against the exact accountant, and attack the average that is released."""
 
     def multiplier(e: float, d: float) -> float:
         return constant * rule("claim_3_2").multiplier(e, d, 1)

@@ -27,7 +27,7 @@ LOSS = LogisticLoss(labels="plus_minus_one")
 
 @check("111", mutant={"power": 0.4})
 def stacking_beats_basic_composition(power: float = 0.5) -> Finding:
-    """Price k releases with noise growing like sqrt(k), and see how fast that of basic composition grows."""
+    """Account for k releases with noise growing like sqrt(k), and see how fast that of basic composition grows."""
     e, d, ks = 1.0, 1e-5, (1, 10, 100, 10_000, 1_000_000)
     one = exact_noise(epsilon=e, delta=d, sensitivity=1.0)
     spent = [epsilon(Gaussian(noise_multiplier=one * k**power) * k, delta=d, neighbours="zero_out") for k in ks]
@@ -175,7 +175,7 @@ def _first_false(multiplier: Multiplier, delta: float) -> float:
 
 @check("115", mutant={"constant": 4.0})
 def printed_variance(constant: float = 1.0) -> Finding:
-    """Price noise of variance (4d + 1)/(n^2 rho), rho by claim 112, on 408 pairs for d = 1, 2, 3."""
+    """Account for noise of variance (4d + 1)/(n^2 rho), rho by claim 112, on 408 pairs for d = 1, 2, 3."""
 
     def rule_for(d: int) -> Multiplier:
         share = math.sqrt((4 * d + constant) / (4 * (d + 1)))

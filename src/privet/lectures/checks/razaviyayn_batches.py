@@ -28,7 +28,7 @@ from privet.theory import plan_for, printed_order
 
 @check("90", mutant={"realised": 0.0})
 def divisor_of_a_batch(realised: float = 1.0) -> Finding:
-    """Price Poisson batches by the accountant, and compute the exact delta of a mean over the batch as printed."""
+    """Let the accountant read Poisson batches; compute the exact delta of a mean over the batch as printed."""
     leak = divided_by_realised_size if realised else divided_by_expected_size
     often, rarely = leak(rate=0.05), leak(rate=0.01)
     return Finding.judged(
@@ -47,7 +47,7 @@ def divisor_of_a_batch(realised: float = 1.0) -> Finding:
 
 @check("91", mutant={"constant": 0.5})
 def amplification_without_replacement(constant: float = 1.0) -> Finding:
-    """Price Gaussian noise on batches of fixed size at the lemma's epsilon, and compare with (m/n) delta."""
+    """Account for Gaussian noise on batches of fixed size at the lemma's epsilon, and compare with (m/n) delta."""
     worst, least, points = 0.0, math.inf, 0
     for batch, records in ((1, 1000), (1, 100), (1, 10), (1, 4), (1, 2), (9, 10)):
         rate = batch / records

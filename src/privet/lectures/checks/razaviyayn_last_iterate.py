@@ -7,21 +7,18 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting.theorems.composition import optimal_delta
-from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
-from privet.clipping import Declared
+from privet.accounting.composition import optimal_delta
+from privet.accounting.gaussian import epsilon_bounds, largest_mu
 from privet.geometry import l2_ball
 from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import DELTAS, EPSILONS, PAIRS, false_points
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import average_loss, largest_coordinate, linear
-from privet.plan import gradient_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem
-from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, follow
-from privet.solvers.plain_descent import projected_gradient_descent
+from privet.solvers import Release, Result, projected_gradient_descent
 from privet.theory import last_iterate_bound, last_iterate_steps, plan_for, second_moment
 
 Vector = NDArray[np.float64]
@@ -29,19 +26,20 @@ _STEPS = (1, 10, 1_000, 100_000)
 _SMALL = [(e, d, t) for t in _STEPS for d in (*DELTAS, 0.5, 0.9, 0.99) for e in EPSILONS[1::2] if e < 1]
 
 
-def _iterates(problem: RecordProblem, steps: int, noise: float, scale: float, seed: int) -> Vector:
-    """All iterates of the library's DP-GD with steps c/√t, `noise` the stddev of a mean gradient of Lipschitz 1."""
-    plan = gradient_plan(
-        bounding=Declared(lipschitz=1.0),
+def _run(problem: RecordProblem, steps: int, noise: float, scale: float, seed: int, release: Release = "all") -> Result:
+    """The library's DP-GD with steps c/√t, `noise` the stddev of a mean gradient of Lipschitz 1."""
+    return noisy_run(
+        problem,
         noise_multiplier=noise * problem.records,
         steps=steps,
-        records=problem.records,
-        neighbours="replace_one",
+        step_size=lambda t: scale / math.sqrt(t),
+        seed=seed,
+        release=release,
     )
-    update = GradientStep(step_size=lambda t: scale / math.sqrt(t))
-    random = fixed_seed_voids_guarantee(seed)
-    found = follow(plan, problem, delta=1e-5, update=update, release="all", random=random)
-    return np.asarray(found.iterates)
+
+
+def _iterates(problem: RecordProblem, steps: int, noise: float, scale: float, seed: int) -> Vector:
+    return np.asarray(_run(problem, steps, noise, scale, seed).iterates)
 
 
 @check("83", mutant={"noise": 0.5})
@@ -55,18 +53,7 @@ def dp_gd(noise: float = 1.0) -> Finding:
     drawn = (points[:-1] - points[1:]) / steps[:, None] - rows.mean(axis=0)
     spread = float(np.sqrt(np.mean(drawn**2)))
     off = abs(spread / (noise * sigma) - 1) * math.sqrt(2 * drawn.size)
-    plan = gradient_plan(
-        bounding=Declared(lipschitz=1.0), noise_multiplier=sigma * 30, steps=T, records=30, neighbours="replace_one"
-    )
-    last = follow(
-        plan,
-        wide,
-        delta=1e-5,
-        update=GradientStep(step_size=lambda t: 0.5 / math.sqrt(t)),
-        release="last",
-        random=fixed_seed_voids_guarantee(83),
-    )
-    apart = float(np.abs(last.coef - points[-1]).max())
+    apart = float(np.abs(_run(wide, T, sigma, 0.5, 83, "last").coef - points[-1]).max())
     furthest = float(np.linalg.norm(_iterates(narrow, T, sigma, 0.5, 83), axis=1).max())
     return Finding.judged(
         off < 5 and apart == 0 and furthest <= 0.5 * (1 + 1e-12),
@@ -126,7 +113,7 @@ def price_of_a_step(constant: float = 8.0) -> Finding:
 
 @check("86", mutant={"constant": 1.0})
 def noise_of_dp_gd(constant: float = 8.0) -> Finding:
-    """Price the printed noise on 408 pairs and 1 to 100,000 steps against the exact accountant, and count its waste."""
+    """Hold the printed noise on 408 pairs and 1 to 100,000 steps against the exact accountant, and count its waste."""
     known, false, ratios, waste = rule("advanced_composition"), 0, [], {}
     exact = {pair: largest_mu(*pair) for pair in PAIRS}
     for t in _STEPS:

@@ -144,7 +144,7 @@ def _argmin(records: list[float], strength: float) -> float:
 
 @check("79", mutant={"constant": 0.5})
 def limits_of_output_perturbation(constant: float = 1.0) -> Finding:
-    """Exchange a record under ever weaker regularisation, and see how far the library's minimiser moves."""
+    """Replace a record under ever weaker regularisation, and see how far the library's minimiser moves."""
     n, far = 20, 2.0**14
     balanced = [far, -far] * (n // 2)
     other = [-far, *balanced[1:]]

@@ -133,7 +133,7 @@ def sensitivity(order: float = 2.0) -> Finding:
 
 @check("69", mutant={"constant": 0.5})
 def gaussian_mechanism(constant: float = 1.0) -> Finding:
-    """Price the classical noise on 408 pairs against the exact accountant; then read its variance literally."""
+    """Hold the classical noise on 408 pairs against the exact accountant; then read its variance literally."""
 
     def multiplier(e: float, d: float) -> float:
         return constant * rule("classical").multiplier(e, d, 1)
@@ -164,7 +164,7 @@ def gaussian_mechanism(constant: float = 1.0) -> Finding:
 
 @check("70", mutant={"constant": 0.5})
 def mean_of_bounded_vectors(constant: float = 1.0) -> Finding:
-    """Exchange one of n vectors for any other, and see how far the library's clipped mean moves."""
+    """Replace one of n vectors by any other, and see how far the library's clipped mean moves."""
     rng, c, worst, n = np.random.default_rng(70), 2.0, {}, 0
     for n in (5, 50, 500):
         pairs = _clipped_sums(rng.normal(size=(n, 2)), c, "replace_one")

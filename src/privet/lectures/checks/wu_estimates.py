@@ -7,17 +7,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.clipping import Clip, Declared
+from privet.clipping import Clip
 from privet.geometry import l2_ball, whole_space
 from privet.lectures.claim import Finding
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
 from privet.noise import add_gaussian
-from privet.plan import gradient_plan
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FixedSize, OneRecord
-from privet.solvers import GradientStep, follow
-from privet.solvers.descent import ReleaseRule, descend
+from privet.solvers import GradientStep
+from privet.solvers.descent import Release, descend
 from privet.sums import record_sum
 
 Vector = NDArray[np.float64]
@@ -78,16 +78,12 @@ def batches_trade_time_for_variance(power: float = 1.0, full: bool = False) -> F
     )
 
 
-def _residuals(release: ReleaseRule) -> tuple[Vector, Vector | None, Vector, float]:
+def _residuals(release: Release) -> tuple[Vector, Vector | None, Vector, float]:
     """Noise that the library put into 100 steps in 50 dimensions, with what it released."""
     rng = np.random.default_rng(9)
     rows = rng.normal(size=(40, 50)) / 20
     problem = linear(rows, domain=l2_ball(radius=50.0))
-    plan = gradient_plan(
-        bounding=Declared(lipschitz=1.0), noise_multiplier=2.0, steps=100, records=40, neighbours="replace_one"
-    )
-    random = fixed_seed_voids_guarantee(9)
-    found = follow(plan, problem, delta=1e-5, update=GradientStep(step_size=0.5), release=release, random=random)
+    found = noisy_run(problem, noise_multiplier=2.0, steps=100, step_size=0.5, seed=9, release=release)
     return found.coef, found.iterates, rows.mean(axis=0), 2.0 / 40
 
 
@@ -116,7 +112,7 @@ def releasing_less_costs_no_more(factor: float = 1.0) -> Finding:
     """Find how the library's average and last iterate respond to each gradient, hence their μ against that of all."""
     T = 100
 
-    def mu(release: ReleaseRule, steps: int) -> float:
+    def mu(release: Release, steps: int) -> float:
         """μ of a linear image of `steps` gradients, in units of Δ/σ: |Σ weights| ÷ their l2 norm."""
         impulses = iter(np.eye(steps))
         path = descend(

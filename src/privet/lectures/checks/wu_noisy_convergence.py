@@ -12,17 +12,16 @@ from privet.clipping import Declared
 from privet.geometry import box, l2_ball
 from privet.lectures import lectures_prescription
 from privet.lectures.claim import Finding
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, logistic_in_ball
-from privet.plan import Meter, gradient_plan
+from privet.plan import Plan
 from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FixedSize, OneRecord, Poisson
 from privet.solvers import (
-    GradientStep,
     exponential_mechanism,
-    follow,
 )
 from privet.solvers.gradient import PrivateGradient
 from privet.theory import estimated_gradient_bound, exponential_mechanism_bound, printed_order
@@ -41,27 +40,12 @@ def theorem_2_6(constant: float = 1.0, full: bool = False) -> Finding:
     run = lectures_prescription("theorem_2_6", n=n, d=5, radius=1.0, lipschitz=1.0, budget=BUDGET)
     exact, best = logistic_in_ball(n, 5, seed=31)
     problem = glm("logistic", exact.X, exact.y, row_norm=1.0, domain=exact.domain)
-    plan = gradient_plan(
-        bounding=Declared(lipschitz=1.0),
-        noise_multiplier=run.noise_stddev * n,
-        steps=run.steps - 1,
-        records=n,
-        neighbours="replace_one",
-    )
-    excess = [
-        average_loss(
-            exact,
-            follow(
-                plan,
-                problem,
-                delta=1e-5,
-                update=GradientStep(step_size=run.step_size),
-                random=fixed_seed_voids_guarantee(seed),
-            ).coef,
-        )
-        - average_loss(exact, best)
+    times, eta = run.noise_stddev * n, run.step_size
+    found = [
+        noisy_run(problem, noise_multiplier=times, steps=run.steps - 1, step_size=eta, seed=seed).coef
         for seed in range(runs)
     ]
+    excess = [average_loss(exact, coef) - average_loss(exact, best) for coef in found]
     mean, claimed = float(np.mean(excess)), constant * (9 + 1 / log) / 2 * run.printed_risk
     return Finding.judged(
         hidden <= constant * (9 + 1 / log) / 2 * (1 + 1e-6) and mean <= claimed,
@@ -114,7 +98,7 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
     rng, draws = np.random.default_rng(33), 20_000 if full else 300
     rows = rng.normal(size=(20, 3)) / 4 + 0.5
     problem, mean, off, moments = linear(rows), rows.mean(axis=0), 0.0, {}
-    blank = gradient_plan(
+    blank = Plan(
         bounding=Declared(lipschitz=2.0), noise_multiplier=0.1, steps=draws, records=20, neighbours="replace_one"
     )
     for name, sampling in (
@@ -122,8 +106,7 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
         ("five", FixedSize(batch=5)),
         ("poisson", Poisson(sampling_rate=0.25)),
     ):
-        plan = replace(blank, releases=(replace(blank["gradients"], sampling=sampling),))
-        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(33)))
+        estimate = PrivateGradient(problem, replace(blank, sampling=sampling), random=fixed_seed_voids_guarantee(33))
         drawn = np.array([estimate(np.zeros(3)) for _ in range(draws)])
         error = drawn.std(axis=0) / math.sqrt(draws)
         off = max(off, float((np.abs(drawn.mean(axis=0) - scale * mean) / error).max()))

@@ -8,28 +8,26 @@ from itertools import combinations
 import numpy as np
 
 from privet.accounting import Gaussian, epsilon
+from privet.accounting.amplification import amplified, rate_for
+from privet.accounting.composition import Cost, advanced
+from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.theorems.composition import Cost, advanced
-from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
-from privet.accounting.theorems.subsampling import amplified, rate_for
 from privet.clipping import Clip, Declared
 from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.examples import survey as worked
 from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps
 from privet.lectures.grid import DELTAS, PAIRS, exact_ratio, false_points, first_false
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
-from privet.plan import gradient_plan
-from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import OneRecord
-from privet.solvers import GradientStep, follow
 from privet.sums import record_sum
 
 
 @check("12", mutant={"constant": 0.5})
 def lemma_1_1(constant: float = 1.0) -> Finding:
-    """Price lemma 1.1's noise on 408 pairs (epsilon, delta) against the exact accountant, and find where it fails."""
+    """Hold lemma 1.1's noise on 408 pairs (epsilon, delta) against the exact accountant, and find where it fails."""
 
     def multiplier(e: float, d: float) -> float:
         return constant * rule("lemma_1_1").multiplier(e, d, 1)
@@ -88,16 +86,16 @@ def dp_sgd_step(noise: float = 1.0) -> Finding:
     """Run DP-SGD on two records far apart; tell which record each step read, and test noise and uniformity."""
     rows, steps, eta = np.zeros((2, 5)), 300, 0.1
     rows[:, 0] = 10.0, -10.0
-    plan = gradient_plan(
+    found = noisy_run(
+        linear(rows),
         bounding=Declared(lipschitz=10.0),
         sampling=OneRecord(),
         noise_multiplier=0.25,
         steps=steps,
-        records=2,
-        neighbours="replace_one",
+        step_size=eta,
+        seed=14,
+        release="all",
     )
-    random = fixed_seed_voids_guarantee(14)
-    found = follow(plan, linear(rows), delta=1e-5, update=GradientStep(step_size=eta), release="all", random=random)
     drawn = -np.diff(np.asarray(found.iterates), axis=0) / eta
     chosen = np.where(drawn[:, 0] > 0, 0, 1)  # 4 standard deviations apart from the middle
     rest = drawn - rows[chosen]
@@ -235,7 +233,7 @@ def proof_of_lemma_1_2(share: float = 1.0) -> Finding:
 
 @check("20", mutant={"constant": 0.5})
 def one_known_step(constant: float = 1.0) -> Finding:
-    """Price the rule on the audit's deltas and on larger ones against the exact accountant, for epsilon up to 1."""
+    """Hold the rule on the audit's deltas and on larger ones against the exact accountant, for epsilon up to 1."""
 
     def multiplier(e: float, d: float) -> float:
         return constant * rule("single_step_log").multiplier(e, d, 1)
@@ -258,7 +256,7 @@ def one_known_step(constant: float = 1.0) -> Finding:
 
 @check("21", mutant={"power": 1.0})
 def steps_of_dp_sgd(power: float = 0.5) -> Finding:
-    """Price 10,000 steps of DP-SGD for 50 to 400 records, and fit how epsilon falls with n."""
+    """Account for 10,000 steps of DP-SGD for 50 to 400 records, and fit how epsilon falls with n."""
     multiplier, T = rule("single_step_log").multiplier(1.0, 1e-5, 1), 10_000
     sizes = (50, 100, 200, 400)
     # the noise is for sensitivity 2G: add or remove at distance 2G, as in the audit
@@ -284,7 +282,7 @@ def steps_of_dp_sgd(power: float = 0.5) -> Finding:
 
 @check("22", mutant={"least_noise": 1.0})
 def dp_sgd_against_noisy_descent(least_noise: float = 4.0) -> Finding:
-    """Price DP-SGD with one record of 200 a step where full batches have μ = 1, for noise of 0.5 to 8 sensitivities."""
+    """Compare DP-SGD, one record of 200 a step, where full batches have μ = 1, for noise of 0.5 to 8 sensitivities."""
     full_batch, costs = epsilon_bounds(1.0, 1e-5)[1], against_full_batches(n=200)
     far = max(cost / full_batch for noise, cost in costs.items() if noise >= least_noise)
     return Finding.judged(

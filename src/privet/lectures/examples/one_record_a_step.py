@@ -43,7 +43,7 @@ class ManySteps:
 
 
 def n_squared_steps(n: int = 100, step_epsilon: float = 1.0, delta: float = 1e-5) -> ManySteps:
-    """Price T = n² steps, each on one record, with the lecture's noise for one step of known index.
+    """Account for T = n² steps, each on one record, with the lecture's noise for one step of known index.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def n_squared_steps(n: int = 100, step_epsilon: float = 1.0, delta: float = 1e-5
 def against_full_batches(
     noises: Sequence[float] = (0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 8.0), n: int = 200, mu: float = 1.0, delta: float = 1e-5
 ) -> dict[float, float]:
-    """Price one record a step, for several noises ÷ sensitivity, where full batches cost that of μ = `mu`.
+    """Account for one record a step, for several noises ÷ sensitivity, where full batches cost that of μ = `mu`.
 
     A full gradient has 1/n of the sensitivity; T steps with noise of s sensitivities of one record cost √T/(s n) = μ if
     full, so T = (s n μ)² steps are taken, each n times as fast.

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.clipping import Clip, Declared
+from privet.clipping import Clip
 from privet.lectures.examples.clip_before_averaging import clip_before_or_after
 from privet.lectures.examples.rank_and_projection import allowed, excess
+from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.toy_problems import average_loss, logistic_in_ball, pointwise
 from privet.losses import SquaredLoss
-from privet.plan import Meter, gradient_plan
+from privet.plan import Plan
 from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.report.canvas import FAINT, INK, canvas, styles
-from privet.solvers import GradientStep, follow
+from privet.solvers import projected_gradient_descent
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import average_iterate_bound, exact_noise
 
 if TYPE_CHECKING:
@@ -62,17 +62,9 @@ def risk_against_steps_figure(*, n: int = 1000, d: int = 10, max_steps: int = 30
     counts = sorted({round(float(t)) for t in np.geomspace(2, max_steps, 9)})
     runs = []
     for steps in counts:
-        plan = gradient_plan(
-            bounding=Declared(lipschitz=1.0),
-            noise_multiplier=noise(steps) * n,
-            steps=steps - 1,
-            records=n,
-            neighbours="replace_one",
-        )
-        update = GradientStep(step_size=1.0 / math.sqrt(steps * (1.0 + d * noise(steps) ** 2)))
+        sigma, eta = noise(steps), 1 / math.sqrt(steps * (1 + d * noise(steps) ** 2))
         for seed in range(seeds):
-            random = fixed_seed_voids_guarantee(seed)
-            found = follow(plan, problem, delta=budget.delta, update=update, random=random).coef
+            found = noisy_run(problem, noise_multiplier=sigma * n, steps=steps - 1, step_size=eta, seed=seed).coef
             runs.append((steps, average_loss(exact, found) - least))
     at = sorted({round(float(t)) for t in np.geomspace(2, 60 * max_steps, 80)})
     floor = math.sqrt(d) * exact_noise(epsilon=1.0, delta=1e-5, steps=1, sensitivity=sensitivity)
@@ -140,9 +132,9 @@ def clip_figure() -> Figure:
     for clip in map(float, clips):
         path = projected_gradient_descent(problem, steps=80, step_size=0.4, bounding=Clip(clip=clip), release="last")
         bias.append(abs(float(path.released[0]) - 1.0))
-        plan = gradient_plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
+        plan = Plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
         plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
-        noise.append(PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(61))).noise_stddev)
+        noise.append(PrivateGradient(problem, plan, random=fixed_seed_voids_guarantee(61)).noise_stddev)
     curves = {"bias": bias, "noise": noise, "both (root of squares)": np.hypot(bias, noise)}
     subtitle = "900 records of 0, 100 of 10: the mean is 1; ten steps at ε = 1"
     with canvas("Too low a clip is wrong, too high is noisy", subtitle, size=SIZE) as (figure, axes):
