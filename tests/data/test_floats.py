@@ -193,6 +193,21 @@ class Lent:
         return self.values if dtype is None else self.values.astype(dtype)
 
 
+class Closed:
+    """What complains with a cell when NumPy asks."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        raise ValueError("Jane Doe")
+
+
+def test_what_numpy_cannot_read_is_refused_without_its_complaint() -> None:
+    """The error of another library is not chained to ours."""
+    for read in (matrix, vector):
+        with pytest.raises(InvalidParameter, match="got Closed") as caught:
+            read(Closed())
+        assert caught.value.__context__ is None
+
+
 def test_what_numpy_can_read_is_read() -> None:
     """Arrays of other libraries, and tables without rows."""
     assert matrix(Lent([[1.0, 0.0]])).tolist() == [[1.0, 0.0]]

@@ -113,6 +113,19 @@ def test_rows_that_lack_a_cell_are_neutral() -> None:
     assert encode(SCHEMA, []).shape == (0, 9)
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_no_one_record_decides_what_a_list_holds(place: int) -> None:
+    """Rows with one that is no dict are rows, labels with one that is a dict are labels, wherever it stands."""
+    rows: list[Any] = [{"age": 50, "y": "yes"} for _ in range(3)]
+    rows[place] = "Jane Doe"
+    assert len(encode(SCHEMA, rows)) == 3
+    labels: list[Any] = ["yes"] * 3
+    labels[place] = {}
+    assert SCHEMA.target is not None
+    for data in (rows, labels):
+        assert np.isnan(encode_target(SCHEMA.target, data)).tolist() == [i == place for i in range(3)]
+
+
 @pytest.mark.parametrize("table", [np.zeros((2, 3)), [[1, 2]], 7, None, ["Jane Doe"], pd.Series([1])])
 def test_tables_without_names_are_refused(table: Any) -> None:
     """Columns are matched by name, so what has none is refused, and no cell is quoted."""

@@ -40,13 +40,21 @@ def number_of(cell: Any) -> float:
     >>> [number_of(cell) for cell in (3, "3", True, "Jane Doe", None, 10**400, float("inf"))]
     [3.0, 3.0, 1.0, nan, nan, nan, nan]
     """
-    if not isinstance(cell, str | numbers.Real | Decimal | np.bool) or isinstance(cell, np.timedelta64):
+    kind = type(cell)
+    if kind is float:
+        return cell if math.isfinite(cell) else math.nan
+    if kind is not int and kind is not str and not _may_be_number(cell):
         return math.nan
     try:
         found = float(cell)
     except (ValueError, TypeError, OverflowError):
         return math.nan
     return found if math.isfinite(found) else math.nan
+
+
+def _may_be_number(cell: Any) -> bool:
+    """By its type; NumPy counts spans of time among the whole numbers."""
+    return isinstance(cell, str | numbers.Real | Decimal | np.bool) and not isinstance(cell, np.timedelta64)
 
 
 def text_of(cell: Any) -> str | None:
@@ -116,10 +124,10 @@ class Reader(ABC):
         return self._objects(listed(cells))
 
     def _objects(self, cells: Sequence[Any]) -> NDArray[Any]:
-        # Only texts are remembered: 1 == True would be one key, but is two names.
-        texts = set(map(type, cells)) <= {str, type(None)}
-        function = Memory(self.one).__getitem__ if texts else self.one
-        return np.fromiter(map(function, cells), dtype=self.dtype, count=len(cells))
+        # One memory for each type: 1 == True would be one key, but is two names.
+        answers = {kind: Memory(self.one).__getitem__ for kind in (str, int, bool)}
+        found = (answers.get(type(cell), self.one)(cell) for cell in cells)
+        return np.fromiter(found, dtype=self.dtype, count=len(cells))
 
     def _plain(self, cells: NDArray[Any]) -> NDArray[Any]:
         values, inverse = np.unique(cells, return_inverse=True)
@@ -207,7 +215,7 @@ class Names(Reader):
 
 
 class Memory(dict[Any, Any]):
-    """Answers of a function to texts, each worked out once, as long as they are few enough to keep."""
+    """Answers of a function to cells of one type, each worked out once, as long as they are few enough to keep."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.data.cells import Coded, listed, number_of, text_of
+from privet.data.cells import Cells, Coded, Reader, listed, number_of, text_of
 from privet.data.columns import cells_of, declared_as
 from privet.data.floats import check_length
 from privet.errors import InvalidParameter
@@ -39,21 +39,12 @@ def labels(y: Any, rows: int | None = None, *, name: str = "y") -> NDArray[Any]:
     >>> labels(np.array([0, 1, 1]))
     array([0, 1, 1])
     """
-    cells = cells_of(y, name=name)
-    what = declared_as(y) or declared_as(cells)
-    if what not in (None, "text", "categories"):
-        raise InvalidParameter(
-            f"Expected {name} to be labels, numbers or texts, got {what}: they could not be told apart by equality. "
-            "Map them to a public list of classes first."
-        )
+    cells = _cells(y, rows, name)
     if isinstance(cells, Coded):
-        found = _objects([*cells.values, None])[cells.codes]
-    elif isinstance(cells, np.ndarray) and cells.dtype.kind in "fiubO" and not np.ma.isMaskedArray(cells):
-        found = cells
-    else:
-        found = _objects(list(listed(cells)))
-    check_length(len(found), rows, name)
-    return found
+        return _objects([*cells.values, None])[cells.codes]
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiubO" and not np.ma.isMaskedArray(cells):
+        return cells
+    return _objects(list(listed(cells)))
 
 
 def places(y: Any, classes: Any, rows: int | None = None, *, name: str = "y") -> NDArray[np.float64]:
@@ -77,12 +68,8 @@ def places(y: Any, classes: Any, rows: int | None = None, *, name: str = "y") ->
     >>> places([7, "no", 8.0, "8", None, [7]], [7, 8])
     array([ 0., nan,  1.,  1., nan, nan])
     """
-    known = _book(labels(classes, name="classes").tolist())
-    cells = labels(y, rows, name=name)
-    if cells.dtype.kind in "fiub":
-        values, where = np.unique(cells, return_inverse=True)
-        return _found(values.tolist(), known)[where.reshape(-1)]
-    return _found(cells.tolist(), known)
+    book = _Book(labels(classes, name="classes").tolist())
+    return book.read(_cells(y, rows, name))
 
 
 def class_list(y: Any, *, name: str = "y") -> NDArray[Any]:
@@ -103,17 +90,21 @@ def class_list(y: Any, *, name: str = "y") -> NDArray[Any]:
     >>> class_list(["yes", "no", "yes", 3]).tolist()
     ['no', 'yes']
     """
-    cells = labels(y, name=name)
-    if cells.dtype.kind in "fiub":
+    cells = _cells(y, None, name)
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub" and not np.ma.isMaskedArray(cells):
         values = np.unique(cells)
         return np.asarray(values[np.isfinite(values)])
-    keys = [(_key(cell), cell) for cell in cells.tolist()]
-    texts = [key for key, _ in keys if isinstance(key, str)]
-    counted = [(key, _kind(cell)) for key, cell in keys if key is not None and not isinstance(key, str)]
-    if len(texts) > len(counted):
-        return np.array(sorted(set(texts)))
-    found = sorted({key for key, _ in counted})
-    return _typed(found, Counter(kind for _, kind in counted))
+    reader = _Met()
+    codes = reader.read(cells)
+    counts = np.bincount(codes[codes >= 0], minlength=len(reader.met)).tolist()
+    met = [(key, kind, count) for (key, kind), count in zip(reader.met, counts, strict=True) if count]
+    texts = sum(count for _, kind, count in met if kind == "text")
+    if 2 * texts > sum(count for *_, count in met):
+        return np.array(sorted({key for key, kind, _ in met if kind == "text"}))
+    kinds: Counter[str] = Counter()
+    for _, kind, count in met:
+        kinds[kind] += count
+    return _typed(sorted({key for key, kind, _ in met if kind != "text"}), kinds)
 
 
 def _typed(found: list[Any], kinds: Counter[str]) -> NDArray[Any]:
@@ -126,28 +117,54 @@ def _typed(found: list[Any], kinds: Counter[str]) -> NDArray[Any]:
     return np.array([float(key) for key in found], dtype=np.float64)
 
 
-def _book(classes: list[Any]) -> dict[Any, float]:
-    """Where to find each class: as what it is, or else by name."""
-    names: dict[Any, float] = {}
-    known: dict[Any, float] = {}
-    for place, label in reversed(list(enumerate(classes))):
-        names |= dict.fromkeys((text_of(label), number_of(label)), float(place))
-        known[_key(label)] = float(place)
-    book = names | known
-    book.pop(None, None)
-    return book
+class _Book(Reader):
+    """Where each class stands in the list: found as what it is, or else by name."""
+
+    dtype = np.dtype(np.float64)
+    missing = math.nan
+
+    def __init__(self, classes: list[Any]) -> None:
+        names: dict[Any, float] = {}
+        known: dict[Any, float] = {}
+        for place, label in reversed(list(enumerate(classes))):
+            names |= dict.fromkeys((text_of(label), number_of(label)), float(place))
+            known[_key(label)] = float(place)
+        self._places = names | known
+        self._places.pop(None, None)
+
+    def one(self, cell: Any) -> float:
+        for found in (_key, text_of, number_of):
+            place = self._places.get(found(cell))  # None and NaN are no key
+            if place is not None:
+                return place
+        return math.nan
 
 
-def _found(cells: list[Any], book: dict[Any, float]) -> NDArray[np.float64]:
-    return np.fromiter((_place(cell, book) for cell in cells), dtype=np.float64, count=len(cells))
+class _Met(Reader):
+    """Labels as positions in the list of those met so far, each with its kind; -1 for a missing one."""
+
+    dtype = np.dtype(np.int64)
+    missing = -1
+
+    def __init__(self) -> None:
+        self.met: dict[tuple[Any, str], int] = {}
+
+    def one(self, cell: Any) -> int:
+        key = _key(cell)
+        return -1 if key is None else self.met.setdefault((key, _kind(cell)), len(self.met))
 
 
-def _place(cell: Any, book: dict[Any, float]) -> float:
-    key = _key(cell)
-    if key in book:
-        return book[key]
-    name = text_of(cell)
-    return book[name] if name in book else book.get(number_of(cell), math.nan)  # NaN equals no key
+def _cells(y: Any, rows: int | None, name: str) -> Cells:
+    """Labels as cells; refused by declared type, shape and length."""
+    cells = cells_of(y, name=name)
+    what = declared_as(y) or declared_as(cells)
+    if what not in (None, "text", "categories"):
+        raise InvalidParameter(
+            f"Expected {name} to be labels, numbers or texts, got {what}: they could not be told apart by equality. "
+            "Map them to a public list of classes first."
+        )
+    check_length(cells, rows, name)
+    return cells
 
 
 def _key(cell: Any) -> Any:
@@ -162,6 +179,8 @@ def _key(cell: Any) -> Any:
 
 
 def _kind(cell: Any) -> str:
+    if isinstance(cell, str | bytes):
+        return "text"
     if isinstance(cell, bool | np.bool):
         return "bool"
     return "int" if isinstance(cell, numbers.Integral) else "float"

@@ -16,6 +16,7 @@ from privet.errors import InvalidParameter
 __all__ = ["array_of", "cells_of", "column_of", "declared_as", "is_of", "names_of", "rows_of"]
 
 _KINDS = {"c": "complex numbers", "M": "dates", "m": "spans of time", "U": "text", "S": "text", "T": "text"}
+_ARROW_TEXTS = ("string", "large_string", "string_view", "binary", "large_binary", "fixed_size_binary")
 _SERIES = (
     ("pandas", "Series"),
     ("pandas", "api.extensions.ExtensionArray"),
@@ -212,7 +213,7 @@ def _polars_type(dtype: Any) -> str | None:
     polars = sys.modules["polars"]
     if dtype.is_numeric() or dtype in (polars.Boolean, polars.Null, polars.Object):
         return None
-    if dtype == polars.String:
+    if dtype in (polars.String, polars.Binary):
         return "text"
     if dtype in (polars.Categorical, polars.Enum):
         return "categories"
@@ -225,7 +226,7 @@ def _arrow_type(dtype: Any) -> str | None:
         return None
     if types.is_null(dtype):
         return None
-    if types.is_string(dtype) or types.is_large_string(dtype):
+    if str(dtype).split("[")[0] in _ARROW_TEXTS:
         return "text"
     if types.is_dictionary(dtype):
         return "categories"

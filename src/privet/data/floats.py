@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privet.data.cells import Coded, Numbers
+from privet.data.cells import Cells, Coded, Numbers
 from privet.data.columns import array_of, cells_of, column_of, declared_as, is_of, names_of, rows_of
 from privet.errors import InvalidParameter
 
@@ -75,12 +75,13 @@ def vector(y: Any, rows: int | None = None, *, name: str = "y") -> NDArray[np.fl
             f"Expected {name} to be numbers, got {what}: a loss needs numbers. Map labels to numbers with a public "
             "list of classes first."
         )
-    check_length(len(cells.codes) if isinstance(cells, Coded) else len(cells), rows, name)
+    check_length(cells, rows, name)
     return np.ascontiguousarray(Numbers().read(cells), dtype=np.float64)
 
 
-def check_length(length: int, rows: int | None, name: str) -> None:
+def check_length(cells: Cells, rows: int | None, name: str) -> None:
     """Refuse what is not as long as the table."""
+    length = len(cells.codes) if isinstance(cells, Coded) else len(cells)
     if rows is not None and length != rows:
         raise InvalidParameter(
             f"Expected {name} to hold one value a record, got another number of them: records and values would be "
