@@ -258,21 +258,38 @@ def test_an_interrupted_search_releases_no_trial(monkeypatch: pytest.MonkeyPatch
         ({"estimator": LinearRegression(bounds=(-1, 1))}, "target_range"),
         ({"random_state": "x"}, "random_state"),
         ({"account": 3}, "Account"),
+        ({"param_grid": {"solver": ["fixed_hessian", "sgd"]}}, "priced alike"),
+        ({"param_grid": {"alpha": [0.0, -1.0]}}, "alpha"),
+        ({"param_grid": {"max_iter": [5, 2.5]}}, "max_iter"),
+        ({"delta": 1 / 300}, "delta below 1/n"),
     ],
 )
-def test_bad_searches_are_refused_before_anything_is_drawn(given: dict[str, Any], message: str) -> None:
-    """What could not be priced, or promises nothing, is refused by public facts."""
+def test_bad_searches_are_refused_before_anything_is_drawn(
+    given: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be priced, or promises nothing, is refused by public facts, uncharged."""
     X, y = data(300)
+
+    class Silent:
+        void = False
+
+        def words(self, count: int) -> Any:
+            pytest.fail("something was drawn")
+
+    monkeypatch.setattr("privet.estimators.linear.system_random", Silent)
+    neighbours = "add_remove" if given.get("neighbours") == "add_remove" else "replace_one"
+    account = Account(Budget(epsilon=9, delta=1e-6), neighbours=neighbours, filter="renyi")
     with pytest.raises(ValueError, match=message):
-        PrivateSearchCV(**{"estimator": model(), "param_grid": GRID, **given}).fit(X, labels(y))
+        PrivateSearchCV(**{"estimator": model(), "param_grid": GRID, "account": account, **given}).fit(X, labels(y))
+    assert not account.charges
 
 
 def test_targets_must_be_as_many_as_rows() -> None:
     """A target too few would pair the wrong ones; none at all is said so."""
     X, y = data(300)
-    with pytest.raises(InvalidParameter, match="as many targets"):
+    with pytest.raises(InvalidParameter, match="one value a record"):
         PrivateSearchCV(model(), GRID).fit(X, labels(y)[1:])
-    with pytest.raises(ValueError, match="requires y"):
+    with pytest.raises(ValueError, match="y=None"):
         PrivateSearchCV(model(), GRID).fit(X, None)
 
 
