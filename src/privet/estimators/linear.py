@@ -188,7 +188,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
                 f"Expected labels: {type(self).__name__} requires y to be passed, but the target y is None. "
                 "Pass one label a row."
             )
-        if getattr(y, "ndim", 1) == 2:
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             message = "A column-vector y was passed when a 1d array was expected; its one column is taken."
             warnings.warn(message, DataConversionWarning, stacklevel=3)
         table = self._table(X, reset=True)

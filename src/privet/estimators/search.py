@@ -150,6 +150,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         noise = plan[_SEARCH].noise_multiplier
         model = self._prepared(plan, noise)
         table, target, extra = self._read(model, X, y)
+        for candidate in candidates:  # on all rows: what cannot be fitted is refused before it is charged
+            self._outlined(model, candidate, table, noise)
         meter = Meter(plan, random=model._random())
         reserve(self.account, plan, f"search over {len(candidates)} candidates", meter.random)
         meter.open(_SEARCH, count=table.shape[0])
