@@ -44,6 +44,7 @@ def test_all_releases_together_cost_what_one_does(neighbours: Neighbours) -> Non
     assert parts <= whole * (1 + 1e-9)
 
 
+@pytest.mark.medium
 def test_noise_is_as_large_as_the_event_says() -> None:
     """On 400 runs, every release scatters by its multiplier × its clip.
 
