@@ -17,9 +17,9 @@ Graph = Mapping[str, set[str]]
 """Each room, and the rooms that it imports."""
 
 SOURCE = Path(privet.__file__).parent
-INK, PAPER, LINE = "#1c2733", "#eef3f7", "#7d93a6"
-WIDTH, HEIGHT = 1.7, 0.62  # of a box, in inches
-GAP, RISE = 0.35, 1.3  # between boxes, and from floor to floor
+INK, PAPER, LINE = "#1c2733", "#eef3f7", "#5f7586"
+WIDTH, HEIGHT = 1.66, 0.7  # of a box, in inches
+GAP, RISE = 0.2, 1.35  # between boxes, and from floor to floor
 
 
 def room_of(dotted: str) -> str | None:
@@ -180,7 +180,7 @@ def rooms_figure() -> Figure:
                 zorder=2,
             )
         )
-        axes.text(x, y + 0.09, room, ha="center", va="center", color=INK, fontsize=12, fontweight="bold", zorder=3)
+        axes.text(x, y + 0.1, room, ha="center", va="center", color=INK, fontsize=15.5, zorder=3)
         size = f"{lines_of(room):,} lines"
-        axes.text(x, y - 0.16, size, ha="center", va="center", color=INK, fontsize=9, zorder=3)
+        axes.text(x, y - 0.19, size, ha="center", va="center", color=LINE, fontsize=11.5, zorder=3)
     return figure

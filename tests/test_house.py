@@ -25,6 +25,7 @@ from privet.cli import main
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "privet"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MARKED = [PAGES[0], *(pytest.param(page, marks=pytest.mark.medium) for page in PAGES[1:])]
 
 # Imports point to the left only.
 ROOMS = [
@@ -263,7 +264,7 @@ def test_pricing_needs_numpy_and_scipy_special_only() -> None:
         assert loaded.split() == [], f"import {module} loads {loaded}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", MARKED, ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_on_the_pages_runs(page: Path) -> None:
     """Every `>>>` in the README and the docs runs and prints what the page says it prints."""
     # Fences become blank lines, or the closing one would count as expected output; line numbers stay.

@@ -73,6 +73,7 @@ FAMILIES: list[tuple[str, Callable[[float], Event], Neighbours, float, float, bo
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("name", "family", "neighbours", "eps", "dlt", "more_is_safer"), FAMILIES)
 def test_any_parameter_is_just_safe(
     name: str, family: Callable[[float], Event], neighbours: Neighbours, eps: float, dlt: float, more_is_safer: bool
@@ -96,6 +97,7 @@ THREE_PHASES: tuple[str, Callable[[float], Event], Neighbours, float, float, boo
 )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("name", "family", "neighbours", "eps", "dlt", "more_is_safer"), [*FAMILIES, THREE_PHASES])
 def test_the_quick_search_agrees_with_the_full_one(
     name: str,
@@ -112,6 +114,7 @@ def test_the_quick_search_agrees_with_the_full_one(
     assert quick == pytest.approx(calibrate(family, epsilon=eps, delta=dlt, neighbours=neighbours), rel=1e-9)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_search_in_the_better_direction_is_found_out(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the other direction turns out to be the worse one, its own search is used: the answer is as before."""
@@ -135,6 +138,7 @@ def test_a_search_in_the_better_direction_is_found_out(whole: bool, monkeypatch:
     assert len(misled) == 2
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("family", "eps", "least", "most"),
     [
@@ -153,6 +157,7 @@ def test_noise_is_found_where_delta_vanishes_at_the_start(
 
 
 # The first four were found by hypothesis on an early engine, which warned or lost its digits on runs of two steps.
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("rate", "steps", "eps", "dlt"),
     [

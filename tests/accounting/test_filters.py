@@ -46,6 +46,7 @@ def worst_delta(start: RenyiFilter, steps: list[float], depth: int, *, choose: C
     return play(start, 0.0, 1.0, depth)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("orders", [(), (4.0,), (3.0, 6.0, 12.0)])
 @pytest.mark.parametrize("bold", [True, False])
 @pytest.mark.parametrize("steps", [[0.1, 0.3], [0.2, 0.4]])

@@ -25,6 +25,7 @@ cell = st.one_of(
 )
 
 
+@pytest.mark.medium
 @given(cells=st.lists(cell, max_size=12))
 def test_any_cell_is_read_in_silence(cells: list[Any]) -> None:
     """Whatever a cell holds, reading raises and warns nothing, and gives a finite number or NaN, a place or -1."""
@@ -40,6 +41,7 @@ def test_any_cell_is_read_in_silence(cells: list[Any]) -> None:
     assert set(codes.tolist()) <= set(range(-1, len(names)))
 
 
+@pytest.mark.medium
 @given(cells=st.lists(cell, min_size=1, max_size=8), other=st.lists(cell, max_size=8))
 def test_a_cell_is_read_the_same_whatever_stands_beside_it(cells: list[Any], other: list[Any]) -> None:
     """D against D': one by one, or beside any other cells, in either order, each cell has the same result."""

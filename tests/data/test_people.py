@@ -93,6 +93,7 @@ def test_one_row_each_is_one_row_of_each() -> None:
     assert one_row_each(np.array([-1, -1]), random).tolist() == []
 
 
+@pytest.mark.medium
 def test_one_row_each_draws_uniformly_and_independently() -> None:
     """Each of a person's rows is as likely as any other, whatever another person's draw.
 

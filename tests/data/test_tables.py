@@ -177,6 +177,7 @@ def test_long_files_are_read_in_pieces(tmp_path: Path) -> None:
     assert found["b"].tolist() == [i % 3 for i in range(1000)]
 
 
+@pytest.mark.medium
 def test_the_room_loads_no_optional_package() -> None:
     """Importing and encoding a dict of columns loads neither pandas, polars, pyarrow nor scikit-learn."""
     code = (

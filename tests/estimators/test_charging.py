@@ -74,6 +74,7 @@ def test_other_relations_are_charged_to_accounts_of_theirs(neighbours: Any) -> N
     assert len(shared.charges) == 1
 
 
+@pytest.mark.medium
 def test_grid_search_charges_every_fit_and_the_refit() -> None:
     """Two candidates on three folds and a refit are seven charges, which cost what seven such fits cost together."""
     X, y = data()
@@ -87,6 +88,7 @@ def test_grid_search_charges_every_fit_and_the_refit() -> None:
     assert clone(model).account is shared
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("backend", ["multiprocessing", pytest.param("loky", marks=pytest.mark.slow)])
 def test_two_processes_share_one_account(backend: str, tmp_path: Path) -> None:
     """With n_jobs=2 the workers' charges arrive in the file; an account in memory is refused loudly instead."""
@@ -102,6 +104,7 @@ def test_two_processes_share_one_account(backend: str, tmp_path: Path) -> None:
     assert len(stored.charges) == 4
 
 
+@pytest.mark.medium
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
 def test_a_search_stops_when_the_budget_is_spent() -> None:
     """Fits that do not fit are refused: their scores are missing, nothing is charged for them, and the refit raises."""
@@ -216,6 +219,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
     assert not [name for name in vars(fresh) if name.endswith("_")]
 
 
+@pytest.mark.medium
 def test_fits_for_people_and_for_records_have_accounts_of_their_own(tmp_path: Path) -> None:
     """A sum of both would promise neither: a record that is exchanged may change two people."""
     X, y = data()

@@ -23,6 +23,7 @@ def data(n: int = 20_000, factor: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     return X, rng.poisson(factor * np.exp(X @ [0.2, -1.0, 0.0] + 0.3)).astype(float)
 
 
+@pytest.mark.medium
 def test_with_a_vast_budget_it_is_scikit_learns() -> None:
     """At epsilon = 1e6, without a setting: coefficients to 5e-3, and the same D² to 1e-5."""
     X, y = data()
@@ -34,6 +35,7 @@ def test_with_a_vast_budget_it_is_scikit_learns() -> None:
     assert fitted.score(X, y) == pytest.approx(d2_tweedie_score(y, fitted.predict(X), power=1), abs=1e-12)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("factor", [0.05, 1.0, 1000.0])
 @pytest.mark.parametrize("known", [True, False])
 def test_counts_of_any_size_are_learnt_at_epsilon_one(factor: float, known: bool) -> None:

@@ -43,6 +43,7 @@ def test_hardly_any_signal_learns_a_constant() -> None:
     assert few.floor == pytest.approx(100 * enough.floor)
 
 
+@pytest.mark.medium
 def test_a_tiny_budget_says_that_the_model_is_a_constant_and_is_one() -> None:
     """At a tiny epsilon the fit warns, on public facts, and nearly always predicts the majority class (fixed seeds)."""
     rng = np.random.default_rng(5)
@@ -58,6 +59,7 @@ def test_a_tiny_budget_says_that_the_model_is_a_constant_and_is_one() -> None:
     assert np.median(scores) > 0.88
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("d", [3, 10])
 def test_a_huge_epsilon_finds_the_plain_coefficients_by_default(d: int) -> None:
     """At epsilon 1e6, with defaults, coefficients agree with scikit-learn's to 1e-3 of the largest."""

@@ -74,6 +74,7 @@ def test_little_is_lost_with_five_rows_a_person(bounds: Any) -> None:
     assert model.fit(X, y, groups=groups).score(X, y) > ceiling - 0.02
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_without_noise_worth_naming_it_is_the_pooled_model(form: Any) -> None:
     """Everybody having equally many rows, the mean over people is the mean over rows: scikit-learn's coefficients."""

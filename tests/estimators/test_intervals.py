@@ -56,6 +56,7 @@ def honest(found: NDArray[np.bool_], rate: float) -> bool:
     return bool(all(low <= count <= high for count in found.sum(axis=0)))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("kind", "n", "epsilon"),
     [(LinearRegression, 3000, 0.5), (LogisticRegression, 3000, 2.0)],
@@ -71,6 +72,7 @@ def test_intervals_cover(kind: Any, n: int, epsilon: float) -> None:
     assert honest(found, 1e-3)
 
 
+@pytest.mark.medium
 def test_forgetting_the_privacy_noise_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant whose covariance has the sampling error alone fails the same test, on half of the tables."""
 
@@ -101,6 +103,7 @@ def test_intervals_cover_on_a_thousand_tables(kind: Any, n: int, epsilon: float,
     assert honest(hits(kind, n, 1000, epsilon=epsilon, neighbours=neighbours), 1e-4)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", [*REGRESSORS, LogisticRegression])
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 def test_every_release_is_in_the_guarantee(kind: Any, neighbours: Neighbours) -> None:
@@ -120,6 +123,7 @@ def test_every_release_is_in_the_guarantee(kind: Any, neighbours: Neighbours) ->
     assert fitted.confidence_intervals().low.shape == (3,)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", [*REGRESSORS, LogisticRegression])
 def test_without_privacy_to_speak_of_they_are_the_statisticians(kind: Any) -> None:
     """At ε = 1e6 the standard errors are those of the sandwich formula, to 2 %, and estimates those of the solution."""

@@ -45,6 +45,7 @@ def by_design(estimator: Any) -> dict[str, str]:
     return found
 
 
+@pytest.mark.medium
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([model() for model in ALL], expected_failed_checks=by_design)  # type: ignore[untyped-decorator]
 def test_scikit_learns_own_checks_pass(estimator: Any, check: Callable[[Any], None]) -> None:
@@ -87,6 +88,7 @@ def test_the_guarantee_meets_the_budget_and_says_what_it_assumes(model: Any) -> 
     assert "one row" in str(fitted.guarantee_)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("model", ALL)
 def test_ranges_that_are_learnt_are_paid_for(model: Any) -> None:
     """Without `bounds` the event has more releases, and the total still meets the budget."""
@@ -111,6 +113,7 @@ def test_a_fixed_seed_repeats_the_run_and_voids_the_guarantee() -> None:
     assert (free.coef_ != LogisticRegression(bounds=(-1, 1)).fit(X, y > 0).coef_).all()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("model", ALL)
 def test_much_budget_finds_the_plain_solution(model: Any) -> None:
     """At epsilon = 1e6 with enough iterations a linear target is found, in the data's own units."""

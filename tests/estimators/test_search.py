@@ -39,6 +39,7 @@ def labels(y: np.ndarray) -> np.ndarray:
     return np.where(y > 0, "yes", "no")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 def test_the_guarantee_covers_the_search_under_every_relation(law: str, neighbours: Any) -> None:
@@ -66,6 +67,7 @@ def test_nothing_tells_how_many_trials_there_were() -> None:
     assert found.plan_ == found.plan()  # which knows no more than the parameters
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 def test_each_trial_spends_what_was_priced(neighbours: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fit's Gaussian sums and the score's noise are each within the one Gaussian release that a trial is.
@@ -147,6 +149,7 @@ def test_coins_look_at_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(first[1][0], -last[1][0])
 
 
+@pytest.mark.medium
 def test_better_candidates_are_found() -> None:
     """With a bad and a good candidate, the good one is chosen in most searches of 8 expected trials.
 

@@ -37,6 +37,7 @@ def data(model: Any, n: int = 12_000) -> tuple[np.ndarray, np.ndarray, dict[str,
     return X, score, {"target_range": (-5, 5)}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
     "model", [LogisticRegression, LinearSVC, LinearRegression, HuberRegressor, PoissonRegressor, QuantileRegressor]
@@ -56,6 +57,7 @@ def test_every_solver_learns_within_the_budget(model: Any, solver: str) -> None:
     assert priced == pytest.approx(fitted.guarantee_.epsilon, rel=1e-6)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("solver", SOLVERS[1:])
 @pytest.mark.parametrize("neighbours", ["zero_out", "add_remove"])
 def test_every_solver_holds_for_every_relation(solver: str, neighbours: Neighbours) -> None:
@@ -77,6 +79,7 @@ def test_a_fixed_seed_voids_every_solvers_guarantee() -> None:
         assert str(fitted.guarantee_).startswith("NOT PRIVATE")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("solver", ["fixed_hessian", "gradient", "sgd", "output"])
 def test_several_classes_have_solvers_too(solver: str) -> None:
     """Those that are proven for several outputs tell three classes apart."""

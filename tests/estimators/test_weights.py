@@ -35,6 +35,7 @@ def data(model: Any, n: int = 4000) -> tuple[np.ndarray, np.ndarray, dict[str, A
     return X, score, {"target_range": (-4, 4)}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("model", ALL)
 def test_a_weight_of_two_is_the_row_twice(model: Any) -> None:
     """With a vast budget, weights 0, 1 and 2 give the model of rows left out, kept and doubled, to 2e-3.
@@ -74,6 +75,7 @@ def test_a_bad_weight_empties_its_record(model: Any) -> None:
     np.testing.assert_array_equal(bad.coef_, empty.coef_)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize("class_weight", [None, {True: 5.0}])
 def test_no_weight_lets_a_record_move_what_is_released_by_more_than_the_clip(

@@ -95,6 +95,7 @@ def test_notebooks_are_what_the_pages_make(name: str) -> None:
     assert all(cell["outputs"] == [] for cell in cells if cell["cell_type"] == "code")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", NOTEBOOKS.PAGES)
 def test_notebooks_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell of a notebook runs, in order; where one run a method and figure is enough, more are left out."""

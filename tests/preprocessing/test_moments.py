@@ -73,6 +73,7 @@ def test_few_bad_or_constant_values_give_usable_moments(values: list[Any]) -> No
         assert 0 <= column.low < column.high <= 10
 
 
+@pytest.mark.medium
 def test_the_noise_of_the_mean_is_what_was_priced() -> None:
     """Over 4,000 columns the noise of the sums has the claimed deviation.
 

@@ -107,6 +107,7 @@ def test_what_is_charged_is_what_is_drawn(spied: Any, neighbours: Neighbours) ->
     assert learnt.plan.neighbours == neighbours
 
 
+@pytest.mark.medium
 @given(
     scale=st.floats(-11, 11).map(lambda e: 10.0**e), sign=st.sampled_from([-1, 1]), shift=st.sampled_from([0.0, 3.0])
 )
@@ -132,6 +133,7 @@ def test_columns_of_counts_with_many_zeros_keep_their_tail() -> None:
         assert low >= 0 or not log
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("values", [[], ["Jane Doe"] * 5, [math.nan], [7.0], [0.0] * 10_000, [-5.0] * 10_000])
 @pytest.mark.parametrize("log", [(), ("a",)])
 def test_empty_bad_and_constant_columns_give_some_range(values: list[Any], log: tuple[str, ...]) -> None:

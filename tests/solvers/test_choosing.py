@@ -41,6 +41,7 @@ def scores(problem: Problem, relation: Neighbours, clip: float = 1.0) -> tuple[l
     return [int(s.units) for s in sums], 2 * math.floor(clip / 2 / sums[0].step), sums[0].step
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("label", [0.0, 0.5, 1.0, -4.0, 1e200, math.nan])
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -82,6 +83,7 @@ def test_no_candidate_is_likelier_by_more_than_epsilon(relation: Neighbours) -> 
     assert 0.9 * epsilon < max(ratios) - min(ratios) <= epsilon + 1e-12
 
 
+@pytest.mark.medium
 def test_the_choice_follows_its_law() -> None:
     """Chi-square over four candidates, 2,000 choices, false positives 1e-6; half the rate (a mutant) is seen."""
     labels = [0.9, 0.4, 0.6, -0.2]

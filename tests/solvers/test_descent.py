@@ -95,6 +95,7 @@ def test_a_result_meets_its_budget_and_says_so(solver: str) -> None:
     assert (void.coef != result.coef).any()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("release", ["average", "last", "all", "tail_average"])
 def test_every_release_has_one_price_and_stays_in_the_domain(solver: str, release: Any) -> None:

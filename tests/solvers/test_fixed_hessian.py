@@ -32,6 +32,7 @@ def minimiser(problem: Any, X: Any) -> Any:
     return theta
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("loss", "ridge", "clip"), [("logistic", 0.5, 1.0), ("squared", 0.0, 1.0)])
 @pytest.mark.parametrize("solver", ["hessian", "gd"])
 def test_with_a_vast_budget_the_minimiser_is_found(loss: str, ridge: float, clip: float, solver: str) -> None:

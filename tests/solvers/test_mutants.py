@@ -313,6 +313,7 @@ CASES: list[tuple[Any, Any]] = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("detector", list(dict.fromkeys(d for _, d in CASES)), ids=lambda d: str(d.__name__))
 def test_detectors_pass_on_the_library(detector: Callable[[], None]) -> None:
     """No detector cries wolf: false-positive rates below 1e-6, or exact."""

@@ -123,6 +123,7 @@ def test_sampling_draws_people() -> None:
     assert seen == {(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)}
 
 
+@pytest.mark.medium
 def test_noise_is_calibrated_to_a_person() -> None:
     """A person of 50 rows that all pull one way, there or emptied, moves the release by a clip, and noise is z clips.
 

@@ -100,6 +100,7 @@ class Data:
 PROBLEMS = {(kind, d): Data(kind, 200, d, seed=d) for kind in ("logistic", "hinge") for d in (3, 8)}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("method", ["average", "last_linear", "last"])
 @pytest.mark.parametrize(("kind", "d"), PROBLEMS)
 def test_descent_is_never_above_its_bound(kind: str, d: int, method: str) -> None:
@@ -189,6 +190,7 @@ def test_each_step_obeys_claim_2_4() -> None:
             w = after
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("kind", "d"), PROBLEMS)
 def test_output_perturbation_is_never_above_its_bound(kind: str, d: int) -> None:
     """The regularised minimiser plus noise, projected: 4000 draws, module's error rates."""
@@ -220,6 +222,7 @@ SHAPES: dict[str, Callable[[Array], Array]] = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n", [10, 100, 10_000])
 def test_exponential_mechanism_in_one_dimension(shape: str, n: int) -> None:
@@ -253,6 +256,7 @@ def test_exponential_mechanism_keeps_its_epsilon() -> None:
     assert span.max() - span.min() >= 0.99  # the range is what is bounded, and it is used up
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("runs", [50, pytest.param(200, marks=pytest.mark.slow)])
 def test_rank_bound_is_flat_in_the_dimension_without_projection(runs: int) -> None:
     """The same rank-5 records in d = 5, 50, 500: the excess stays, and projecting on the ball makes it grow.

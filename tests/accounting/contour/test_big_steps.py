@@ -100,6 +100,7 @@ def test_the_complex_error_function_is_as_exact_as_assumed() -> None:
             assert abs(_normal(np.array([z]))[0] - complex(exact)) <= 1e-13 * abs(exact)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("window", WINDOWS, ids=range(len(WINDOWS)))
 def test_moments_of_windows_are_within_their_bounds(window: Window) -> None:
     """M and B differ from thirty-digit values by no more than `errors` says, which is not much."""
@@ -129,6 +130,7 @@ def test_windows_decay_at_least_as_promised(window: Window) -> None:
         assert np.all(np.log(np.abs(beyond)) <= bound[k] + 1e-9)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("pair", "epsilon"),
     [

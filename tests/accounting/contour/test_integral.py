@@ -143,6 +143,7 @@ def nested(pair: MixturePair, epsilon: np.ndarray, count: int) -> np.ndarray:
     return nested(pair, np.subtract.outer(epsilon, loss), count - 1) @ density
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["remove", "add", "replace"])
 @pytest.mark.parametrize("count", [2, 3])
 def test_few_steps_match_nested_quadrature(kind: str, count: int) -> None:
@@ -198,6 +199,7 @@ def agree(run: Event, neighbours: Neighbours, delta: float) -> int:
     return certified
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("run", "neighbours", "delta"), WITNESSED, ids=repr)
 def test_the_fourier_engine_agrees(run: Event, neighbours: Neighbours, delta: float) -> None:
     """Two engines that share only the pairs' definitions overlap, nearly atomic losses and tiny deltas included."""
@@ -217,6 +219,7 @@ def random_run(rng: np.random.Generator) -> tuple[Event, Neighbours, float]:
     return run, neighbours, 10 ** rng.uniform(-14, -2)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("seed", range(8))
 def test_the_fourier_engine_agrees_on_random_runs(seed: int) -> None:
     """As above, on settings that nobody chose."""
@@ -385,6 +388,7 @@ def test_a_sum_without_moments_errors_is_no_bound() -> None:
         assert line.lower(epsilon) < line.total(epsilon) < line.upper(epsilon)
 
 
+@pytest.mark.medium
 def test_one_step_against_the_hockey_stick() -> None:
     """On one step, where above() is the answer, every certified line holds it over random rates, noises and deltas."""
     rng = np.random.default_rng(3)

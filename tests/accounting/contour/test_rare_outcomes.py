@@ -74,6 +74,7 @@ def exact_moment(cut: CutPair, t: complex) -> Any:
     return total
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("cut", "tilt"), CUTS, ids=range(len(CUTS)))
 def test_cut_moments_are_within_their_bounds(cut: CutPair, tilt: float) -> None:
     """log M of the cut pair is as exact as it says, on both ways to compute it."""
@@ -98,6 +99,7 @@ def test_cut_moments_decay_at_least_as_promised(cut: CutPair, tilt: float) -> No
         assert np.all(top - beyond >= bound[k] * (1 - 1e-9) - 1e-15)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("noise", "rate", "steps", "delta", "neighbours"), CORNER)
 def test_the_corner_is_narrow_and_the_fourier_accountant_agrees(
     noise: float, rate: float, steps: int, delta: float, neighbours: Neighbours
@@ -111,6 +113,7 @@ def test_the_corner_is_narrow_and_the_fourier_accountant_agrees(
     assert high >= max(lower for lower, _ in witness) * (1 - 1e-12)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("noise", "rate", "steps", "delta", "neighbours"), CORNER[:3] + CORNER[7:10])
 def test_delta_and_epsilon_agree_in_the_corner(
     noise: float, rate: float, steps: int, delta: float, neighbours: Neighbours
@@ -146,6 +149,7 @@ def test_ordinary_runs_are_priced_as_before(noise: float, rate: float, steps: in
             assert max(at[0], rare[0]) <= min(at[1], rare[1])
 
 
+@pytest.mark.medium
 def test_more_of_anything_costs_more() -> None:
     """epsilon rises with steps and rate and falls with noise and δ, across the ways in which runs are priced."""
 

@@ -133,6 +133,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return float(stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("mu", "steps"), [(0.1, 100), (1.0, 1), (0.003, 10_000), (2.0, 3)])
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
 def test_gaussians_compose_to_one_gaussian(mu: float, steps: int, delta: float) -> None:
@@ -190,6 +191,7 @@ PANEL = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("steps", "delta", "low", "high"), [case[1:] for case in PANEL], ids=[c[0] for c in PANEL])
 def test_the_panel_lies_in_the_bracket(steps: list[tuple[Step, int]], delta: float, low: float, high: float) -> None:
     """The bracket meets the known truth, and is at most 4e-5 wide (1e-5 but for the two hardest)."""
@@ -248,6 +250,7 @@ def curve(law: Law, loss: float) -> float:
     return law.infinite + math.fsum(np.maximum(-np.expm1(loss - law.losses()), 0.0) * law.masses)
 
 
+@pytest.mark.medium
 @settings(max_examples=60, deadline=None)
 @given(
     which=st.integers(0, len(STEPS) - 1),
@@ -286,6 +289,7 @@ def test_composition_equals_plain_convolution() -> None:
         assert high == pytest.approx(low, rel=1e-7)
 
 
+@pytest.mark.medium
 def test_unlike_parts_equal_like_parts() -> None:
     """Splitting a run into two entries, in any order, moves the bracket by no more than its width."""
     whole = fourier_epsilon([(Sampled(0.01, 1.0), 900)], 1e-6)

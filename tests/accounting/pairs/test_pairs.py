@@ -204,6 +204,7 @@ def spread(pair: Pair, count: int = 41) -> np.ndarray:
     return np.sort(np.concatenate([np.linspace(low - 0.1, high + 0.1, count), np.array(pair.atoms)]))
 
 
+@pytest.mark.medium
 @every_pair
 def test_moments_are_within_their_own_error_bound(pair: Pair, oracle: Callable[[], Oracle]) -> None:
     """log_moment agrees with a 30-digit integral at complex orders, within the bound it states, which is small."""
@@ -231,6 +232,7 @@ VANISHING = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("kind", "rate", "shift", "order"), VANISHING)
 def test_moments_that_nearly_vanish_keep_their_bound(kind: Any, rate: float, shift: float, order: complex) -> None:
     """Where M is small next to M(tilt), its error, relative or at least next to M(tilt), is within the stated bound."""
@@ -266,6 +268,7 @@ def test_moments_by_matrix_product_are_within_their_bound(kind: Any) -> None:
     assert np.all(bound * np.exp(slow.real - slow.real[0]) < 1e-10)
 
 
+@pytest.mark.medium
 @every_pair
 def test_tails_and_hockey_sticks_match_mpmath(pair: Pair, oracle: Callable[[], Oracle]) -> None:
     """P and Q above a loss, Q by ∫ e^{-L} dP, and the hockey stick agree with 30-digit integrals, deep tail
@@ -367,6 +370,7 @@ def check_decay(seed: int) -> None:
             assert np.all(least <= fallen + error[0] + 1e-12), (pair, c, start, least - fallen.min())
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("seed", range(12))
 def test_decay_never_promises_too_much(seed: int) -> None:
     """decay(c, u) is at most log(M(c)/|M(c + iv)|) at every v ≥ u, over random pairs, tilts and frequencies."""
@@ -553,6 +557,7 @@ def test_fixed_size_batches_are_dominated(records: int, batch: int, noise: float
     assert np.any(attained > stick(FixedSizePair(batch / records, 1 / noise)) + 1e-3)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("q", "noise"), [(0.3, 1.0), (0.1, 0.5)])
 def test_poisson_batches_are_dominated(q: float, noise: float) -> None:
     """For every tiny data set, adding or removing, emptying and exchanging a record cost at most their pairs."""

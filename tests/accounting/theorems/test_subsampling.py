@@ -42,6 +42,7 @@ def test_golden_values() -> None:
     assert rate_for(1.0, target=0.1) == pytest.approx(0.0612070245600891, rel=5e-14)
 
 
+@pytest.mark.medium
 @given(epsilons, rates, st.floats(1e-12, 0.5))
 def test_lemma_is_rounded_upwards(epsilon: float, rate: float, delta: float) -> None:
     """Never below the exact value, within 5e-14 of it, never above the step's own price."""

@@ -34,7 +34,7 @@ def bias_against_noise(sign: float = 1.0) -> Finding:
         bias.append(abs(float(path.released[0]) - 1.0))
         plan = gradient_plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
         plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
-        noise.append(PrivateGradient(problem, Meter(Meter(plan, random=fixed_seed_voids_guarantee(61)))).noise_stddev)
+        noise.append(PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(61))).noise_stddev)
     both = np.hypot(bias, noise)
     sweet = clips[int(np.argmin(both))]
     return Finding.judged(

@@ -134,7 +134,7 @@ def plugging_in(power: float = 2.0, full: bool = False) -> Finding:
             records=100,
             neighbours="replace_one",
         )
-        estimate = PrivateGradient(problem, Meter(Meter(plan, random=fixed_seed_voids_guarantee(117))))
+        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(117)))
         squares = np.array([float((estimate(far) ** 2).sum()) for _ in range(draws)])
         claimed = G * G / e**power + sigma**2 * (d + 1)
         shares[f"share_at_{e:g}".replace(".", "_")] = float(squares.mean()) / claimed
