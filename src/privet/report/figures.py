@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from privet import accounting
 from privet.accounting.events import Event
+from privet.accounting.tradeoff import best_attack
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_neighbours, up
 from privet.report.meaning import RELATION, reach, run_profile
-from privet.report.tradeoff import best_attack
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
