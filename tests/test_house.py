@@ -78,6 +78,7 @@ ACCOUNTING = [
     "calibrate",
     "compare",
     "filters",
+    "tradeoff",
 ]
 # Inside accounting, the rooms that have an order of their own.
 INNER = {

@@ -50,8 +50,7 @@ def calibrate(
     ...           epsilon=3, delta=1e-5, neighbours="add_remove")
     2
     """
-    check_epsilon(epsilon)
-    check_delta(delta)
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     check_neighbours(neighbours)
 
     low, high = _domain(between, whole)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from privet import accounting
 from privet._checks import whole
 from privet.accounting import Event, calibrate
-from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.accounting.numerics import upward
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.clipping import Bounding
 from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from privet._checks import is_number, is_whole
 from privet.accounting.fourier.composed_law import ComposedLaw, compose
 from privet.accounting.fourier.lattice_laws import Cells, Step
 from privet.accounting.fourier.pilot import Pilot, centre, pilot
@@ -49,7 +50,7 @@ def fourier_delta(
     (True, True)
     """
     _check(steps, points)
-    if not math.isfinite(epsilon):
+    if not is_number(epsilon):
         raise InvalidParameter(
             f"Expected epsilon to be a finite number, got {epsilon!r}: only finite losses can be looked up. "
             "Pass epsilon in nats, e.g. 1.0."
@@ -208,12 +209,12 @@ def _refine(bracket: Callable[[int], tuple[float, float]], points: int | None, r
 
 
 def _check(steps: Sequence[tuple[Step, int]], points: int | None) -> None:
-    if not steps or any(count < 1 or count != int(count) for _, count in steps):
+    if not steps or any(not is_whole(count) or count < 1 for _, count in steps):
         raise InvalidParameter(
             "Expected at least one step, each with a whole count of at least 1: a run that releases nothing has no "
             "price to bracket. Leave parts with a count of 0 out."
         )
-    if points is not None and (points < 64 or points & (points - 1)):
+    if points is not None and (not is_whole(points) or points < 64 or points & (points - 1)):
         raise InvalidParameter(
             f"Expected points to be a power of two, 64 or more, got {points!r}: the bound on the rounding of the "
             "Fourier transform is proved for those. Use e.g. 2**16."

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import whole
 from privet.accounting.numerics import bracketed_root, upward
-from privet.errors import InvalidParameter
 from privet.privacy import check_delta, check_epsilon
 
 __all__ = ["Cost", "advanced", "advanced_epsilon", "basic", "optimal_delta", "optimal_epsilon"]
@@ -76,7 +76,7 @@ def advanced(costs: Iterable[Cost], slack: float) -> tuple[float, float]:
     ('5.756105519336', 1e-06)
     """
     checked = [_check(cost) for cost in costs]
-    check_delta(slack)
+    slack = check_delta(slack)
     total, delta = basic([*checked, Cost(0.0, slack)])
     squares = math.fsum(c.times * c.epsilon * c.epsilon for c in checked)
     drift = math.fsum(c.times * c.epsilon * math.tanh(c.epsilon / 2.0) for c in checked)
@@ -134,7 +134,7 @@ def optimal_epsilon(epsilon_step: float, delta_step: float, steps: int, *, delta
     '83.5'
     """
     cost = _check(Cost(epsilon_step, delta_step, steps))
-    check_delta(delta)
+    delta = check_delta(delta)
 
     def excess(epsilon: float) -> float:
         # The log makes the curve nearly straight, and in this form has exactly the sign of value − delta.
@@ -148,16 +148,9 @@ def optimal_epsilon(epsilon_step: float, delta_step: float, steps: int, *, delta
 
 
 def _check(cost: Cost) -> Cost:
-    cost = Cost(*cost)
-    check_epsilon(cost.epsilon)
-    if cost.delta != 0.0:
-        check_delta(cost.delta)
-    if isinstance(cost.times, bool) or not isinstance(cost.times, int) or cost.times < 1:
-        raise InvalidParameter(
-            f"Expected a whole number of steps, at least 1, got {cost.times!r}: "
-            "a run of that length does not exist. Pass a positive int."
-        )
-    return cost
+    epsilon, delta, times = Cost(*cost)
+    times = whole("times", times, because="a run of that length does not exist", use="Pass the number of steps.")
+    return Cost(check_epsilon(epsilon), check_delta(delta) if delta != 0.0 else 0.0, times)
 
 
 def _sum_up(terms: Iterable[Fraction]) -> float:

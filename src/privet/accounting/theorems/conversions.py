@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfinv, ndtr, ndtri, ndtri_exp
 
+from privet._checks import positive, whole
 from privet.accounting.numerics import bracketed_root, downward, upward
 from privet.errors import InvalidParameter
 from privet.privacy import check_delta, check_epsilon
@@ -61,7 +62,8 @@ def renyi_delta(exponents: ArrayLike, log_moments: ArrayLike, *, epsilon: float)
     '0.000430385'
     """
     t, k = _moments(exponents, log_moments)
-    log = float(np.min(_log_constant(t) + k - t * check_epsilon(epsilon) + _rounding(t, k, epsilon)))
+    epsilon = check_epsilon(epsilon)
+    log = float(np.min(_log_constant(t) + k - t * epsilon + _rounding(t, k, epsilon)))
     return min(1.0, upward(math.exp(min(max(log, -690.0), 0.0))))  # 1e-300 at least: exp must not underflow
 
 
@@ -91,7 +93,7 @@ def zcdp_epsilon(rho: float, *, delta: float) -> float:
     >>> f"{zcdp_epsilon(0.5, delta=1e-5):.12f}"
     '5.298525912188'
     """
-    _check_amount("rho", rho)
+    rho = _amount("rho", rho)
     return upward(rho + 2.0 * math.sqrt(rho * -math.log(check_delta(delta))))
 
 
@@ -105,8 +107,8 @@ def zcdp_rho(epsilon: float, *, delta: float) -> float:
     >>> f"{zcdp_rho(1.0, delta=1e-5):.12f}"
     '0.020819938340'
     """
-    log = -math.log(check_delta(delta))
-    root = check_epsilon(epsilon) / (math.sqrt(log + epsilon) + math.sqrt(log))
+    epsilon, log = check_epsilon(epsilon), -math.log(check_delta(delta))
+    root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
     return downward(downward(downward(root * root)))  # rho rounds into epsilon: twice the room
 
 
@@ -120,7 +122,7 @@ def zcdp_tight_epsilon(rho: float, *, delta: float) -> float:
     >>> f"{zcdp_tight_epsilon(0.5, delta=1e-5):.6f}"
     '4.728387'
     """
-    _check_amount("rho", rho)
+    rho = _amount("rho", rho)
     log = -math.log(check_delta(delta))
     if rho == 0.0:
         return 0.0
@@ -138,6 +140,7 @@ def zcdp_tight_rho(epsilon: float, *, delta: float) -> float:
     >>> rho > zcdp_rho(1.0, delta=1e-5), zcdp_tight_epsilon(rho, delta=1e-5) <= 1.0
     (True, True)
     """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     low = zcdp_rho(epsilon, delta=delta)
     high = max(2.0 * low, 1e-12)
     while zcdp_tight_epsilon(high, delta=delta) <= epsilon:
@@ -177,7 +180,7 @@ def gaussian_rho(mu: float) -> float:
     >>> f"{gaussian_rho(50**0.5 * 0.002 / 0.05):.6f}"
     '0.040000'
     """
-    _check_amount("mu", mu)
+    mu = _amount("mu", mu)
     return upward(mu * mu / 2.0)
 
 
@@ -191,7 +194,7 @@ def pure_mu(epsilon: float) -> float:
     >>> f"{pure_mu(1.0):.6f}"
     '1.232035'
     """
-    check_epsilon(epsilon)
+    epsilon = check_epsilon(epsilon)
     if epsilon < 2.0:  # Φ⁻¹((1 − x)/2) = −√2 erfinv(x), x = tanh(ε/2): accurate down to ε = 0
         return upward(upward(2.0 * math.sqrt(2.0) * float(erfinv(math.tanh(epsilon / 2.0)))))
     return upward(upward(-2.0 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))))
@@ -209,10 +212,8 @@ def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
     >>> f"{epsilon:.6f} {delta:.12g}"
     '3.000000 1.11073379274e-05'
     """
-    check_epsilon(epsilon)
-    if delta != 0.0:
-        check_delta(delta)
-    k = _check_size(size)
+    epsilon, k = check_epsilon(epsilon), _records(size)
+    delta = check_delta(delta) if delta != 0.0 else 0.0
     # (e^{kε} − 1)/(e^ε − 1) = e^{(k−1)ε} (1 − e^{−kε})/(1 − e^{−ε}): no overflow until the result does.
     growth = math.expm1(-k * epsilon) / math.expm1(-epsilon) if epsilon > 0.0 else float(k)
     log = (k - 1) * epsilon + math.log(growth)
@@ -228,8 +229,8 @@ def group_mu(mu: float, size: int) -> float:
     >>> f"{group_mu(0.3, 10):.6f}"
     '3.000000'
     """
-    _check_amount("mu", mu)
-    return upward(_check_size(size) * mu)
+    mu = _amount("mu", mu)
+    return upward(_records(size) * mu)
 
 
 def gaussian_tail(mu: float, *, epsilon: float) -> float:
@@ -243,10 +244,10 @@ def gaussian_tail(mu: float, *, epsilon: float) -> float:
     >>> f"{gaussian_tail(1.0, epsilon=1.0):.12f}"
     '0.308537538726'
     """
-    _check_amount("mu", mu)
+    mu, epsilon = _amount("mu", mu), check_epsilon(epsilon)
     if mu == 0.0:
         return 0.0
-    a = mu / 2.0 - check_epsilon(epsilon) / mu
+    a = mu / 2.0 - epsilon / mu
     # Φ magnifies the rounding of its argument by about (1 + |a|): give it room in proportion.
     room = 4e-16 * (1.0 + abs(a)) * (mu / 2.0 + epsilon / mu)
     return min(1.0, max(upward(float(ndtr(a)) * (1.0 + room) * (1.0 + 1e-15 * a * a)), 1e-300))
@@ -260,7 +261,7 @@ def gaussian_tail_epsilon(mu: float, *, delta: float) -> float:
     >>> f"{gaussian_tail_epsilon(1.0, delta=1e-5):.4f}"      # the exact value is 4.3772
     '4.7649'
     """
-    _check_amount("mu", mu)
+    mu = _amount("mu", mu)
     z = -float(ndtri(check_delta(delta)))
     return max(0.0, mu * mu / 2.0 + mu * z + 1e-14 * (mu * mu + mu * (1.0 + abs(z))))
 
@@ -286,12 +287,9 @@ def _rounding(t: NDArray[np.float64], k: NDArray[np.float64], epsilon: float) ->
     return np.asarray(4e-15 * (1.0 + np.abs(k) + t * epsilon + np.log1p(t)), dtype=np.float64)
 
 
-def _check_amount(name: str, value: float) -> None:
-    if not (isinstance(value, int | float) and 0.0 <= value < math.inf):
-        raise InvalidParameter(f"Expected a finite {name} of at least 0, got {value!r}: no release has it. Pass one.")
+def _amount(name: str, value: float) -> float:
+    return positive(name, value, zero=True, because="no release has it", use="Pass a plain number, e.g. 0.5.")
 
 
-def _check_size(size: int) -> int:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise InvalidParameter(f"Expected a group of at least 1 record, got {size!r}: no one is in it. Pass an int.")
-    return size
+def _records(size: int) -> int:
+    return whole("size", size, because="a group is a whole number of records", use="Use e.g. 3.")

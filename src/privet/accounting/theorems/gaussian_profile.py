@@ -24,6 +24,7 @@ import math
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
+from privet._checks import is_number
 from privet.accounting.numerics import bracketed_root
 from privet.errors import InvalidParameter
 from privet.privacy import check_delta, check_epsilon
@@ -95,8 +96,8 @@ def epsilon_bounds(mu: float, delta: float) -> tuple[float, float]:
     >>> epsilon_bounds(0.0, 1e-5), epsilon_bounds(float("inf"), 1e-5)
     ((0.0, 0.0), (inf, inf))
     """
-    _check_mu(mu)
-    target = math.log(check_delta(delta))
+    mu, delta = _check_mu(mu), check_delta(delta)
+    target = math.log(delta)
     if mu == 0.0 or mu == math.inf:
         return mu, mu
 
@@ -124,8 +125,8 @@ def largest_mu(epsilon: float, delta: float) -> float:
     >>> f"{mu:.9f}", delta_bounds(mu, 1.0)[1] <= 1e-5
     ('0.268051123', True)
     """
-    check_epsilon(epsilon)
-    target = math.log(check_delta(delta))
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    target = math.log(delta)
 
     def excess(mu: float) -> float:
         return _log_profile(mu, epsilon) + _WIDER - target
@@ -144,7 +145,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
 
 
 def _check_mu(mu: float) -> float:
-    if not (isinstance(mu, int | float) and mu >= 0.0):
+    if not (is_number(mu) or mu == math.inf) or mu < 0:
         raise InvalidParameter(
             f"Expected mu of at least 0 (sensitivity ÷ noise standard deviation), got {mu!r}: "
             "no Gaussian release has it. Pass a non-negative number."

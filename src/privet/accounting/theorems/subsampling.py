@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from privet._checks import between
 from privet.accounting.numerics import bracketed_root, downward, upward
-from privet.errors import InvalidParameter, RuleOutOfRange
+from privet.errors import RuleOutOfRange
 from privet.privacy import check_delta, check_epsilon
 
 __all__ = ["SHORTCUT_LIMIT", "amplified", "base_epsilon_for", "rate_for", "shortcut", "shortcut_limit"]
@@ -40,10 +41,8 @@ def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     >>> f"{epsilon:.10e} {delta:.3e}"
     '6.4871916651e-06 1.000e-10'
     """
-    check_epsilon(epsilon)
-    if delta != 0.0:
-        check_delta(delta)
-    _check_rate(rate)
+    epsilon, rate = check_epsilon(epsilon), _check_rate(rate)
+    delta = check_delta(delta) if delta != 0.0 else 0.0
     if rate == 1.0:
         return epsilon, delta
     least = 5e-324 if delta > 0.0 else 0.0  # should the product underflow
@@ -61,8 +60,7 @@ def rate_for(epsilon: float, *, target: float) -> float:
     >>> f"{rate_for(1.0, target=0.1):.12f}"
     '0.061207024560'
     """
-    check_epsilon(epsilon)
-    check_epsilon(target)
+    epsilon, target = check_epsilon(epsilon), check_epsilon(target)
     if target >= epsilon:
         return 1.0
     log = target - epsilon  # (e^target − 1)/(e^epsilon − 1) = e^{target−epsilon} (1 − e^{−target})/(1 − e^{−epsilon})
@@ -80,8 +78,7 @@ def base_epsilon_for(target: float, *, rate: float) -> float:
     >>> f"{base_epsilon_for(0.1, rate=0.0612070245600891):.12f}"
     '1.000000000000'
     """
-    check_epsilon(target)
-    _check_rate(rate)
+    target, rate = check_epsilon(target), _check_rate(rate)
     if rate == 1.0:
         return target
     # ln(1 + (e^x − 1)/q) = x + ln(1 + (1 − q)(1 − e^{−x})/q)
@@ -105,6 +102,7 @@ def shortcut(epsilon: float, rate: float) -> float:
     privet.errors.RuleOutOfRange: 2 × rate × epsilon is false at epsilon = 3, rate = 0.01: it says 0.06, but the step \
 costs 0.174672. It is true up to epsilon = 1.27767 at this rate. Use amplified(3.0, 0.0, 0.01).
     """
+    epsilon, rate = check_epsilon(epsilon), _check_rate(rate)
     true = amplified(epsilon, 0.0, rate)[0]
     claimed = upward(2.0 * rate * epsilon)
     if true > claimed:
@@ -128,7 +126,7 @@ def shortcut_limit(rate: float | None = None) -> float:
     """
     if rate is None:
         return SHORTCUT_LIMIT
-    _check_rate(rate)
+    rate = _check_rate(rate)
     if rate >= 0.5:  # at q = 1/2: (1 + e^ε)/2 <= e^ε, and larger q only helps
         return math.inf
     high = 2.0
@@ -152,9 +150,6 @@ def _settle(value: float, holds: Callable[[float], bool]) -> float:
     return value
 
 
-def _check_rate(rate: float) -> None:
-    if not (isinstance(rate, int | float) and 0.0 < rate <= 1.0):
-        raise InvalidParameter(
-            f"Expected rate in (0, 1], got {rate!r}: it is the probability that a record is in the batch. "
-            "Use batch ÷ records."
-        )
+def _check_rate(rate: float) -> float:
+    because = "it is the probability that a record is in the batch"
+    return between("rate", rate, 0.0, 1.0, closed=(False, True), because=because, use="Use batch ÷ records.")

@@ -137,7 +137,7 @@ def best_guess(profile: Profile, prior: float) -> float:
     >>> round(best_guess(implied_profile(epsilon=1.0, delta=0.0), 0.5), 6)
     0.731059
     """
-    check_prior(prior)
+    prior = check_prior(prior)
     rarer = min(prior, 1.0 - prior)
     delta = float(profile(np.array([math.log((1.0 - rarer) / rarer)]))[0])
     return min(1.0, (1.0 - rarer + rarer * delta) * (1 + _ROUNDING))
@@ -154,7 +154,7 @@ def posterior(prior: float, *, epsilon: float) -> tuple[float, float]:
     >>> [round(belief, 3) for belief in posterior(0.5, epsilon=1.0)]
     [0.269, 0.731]
     """
-    check_prior(prior)
+    prior = check_prior(prior)
     shrink = math.exp(-epsilon)
     # p/(p + (1-p) e^epsilon) and p/(p + (1-p) e^-epsilon), without overflow
     return prior * shrink / (prior * shrink + 1.0 - prior), prior / (prior + (1.0 - prior) * shrink)
@@ -185,7 +185,7 @@ def implied_profile(*, epsilon: float, delta: float) -> Profile:
     return profile
 
 
-def check_prior(prior: float) -> None:
+def check_prior(prior: float) -> float:
     """Refuse a prior that no release could move."""
-    why = "it is the belief before the release, and certainty cannot be moved"
-    between("prior", prior, 0, 1, because=why, use="Use 0.5 for an attacker who has no idea.")
+    because = "it is the belief before the release, and certainty cannot be moved"
+    return between("prior", prior, 0.0, 1.0, because=because, use="Use 0.5 for an attacker who has no idea.")
