@@ -29,13 +29,13 @@ from descent_page import page
 from threadpoolctl import threadpool_limits
 
 from privet import Budget, glm, l2_ball, noisy_gradient_descent, whole_space
-from privet.clipping import Clip
+from privet.clipping import Clip, compiled
 from privet.losses import loss_named
 from privet.noise import add_gaussian
 from privet.randomness import fixed_seed_voids_guarantee, system_random
 from privet.sampling import Poisson
 from privet.solvers.plain_descent import projected_gradient_descent
-from privet.sums import bounded_table, compiled, glm_sum
+from privet.sums import bounded_table, glm_sum
 
 HERE = Path(__file__).parent
 Results = dict[str, Any]
@@ -201,10 +201,10 @@ def sampling(quick: bool) -> Results:
     """A Poisson batch of 256 out of n."""
     random = system_random()
     sizes = [10**4, 10**6, 10**8, 10**12]
-    draws = [(lambda n=n: Poisson(rate=256 / n).indices(n, 0, random)) for n in sizes]
+    draws = [(lambda n=n: Poisson(sampling_rate=256 / n).indices(n, 0, random)) for n in sizes]
     times = paired(*draws, rounds=20 if quick else 200)
     tracemalloc.start()
-    Poisson(rate=256 / 10**8).indices(10**8, 0, random)
+    Poisson(sampling_rate=256 / 10**8).indices(10**8, 0, random)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     generator = np.random.default_rng(0)

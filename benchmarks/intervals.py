@@ -220,7 +220,7 @@ def plain_errors(regime: Regime, X: Vector, y: Vector) -> Vector:
 
 def figure(path: Path) -> None:
     """Draw one coefficient's intervals for forty tables: with the privacy noise counted, and without."""
-    from privet.report.figures import INK, canvas, save
+    from privet.report.canvas import INK, canvas, save
 
     regime, count = Regime("linear", 5_000, 5, 1.0, "replace_one"), 40
     rng = np.random.default_rng(1)

@@ -25,12 +25,7 @@ def is_whole(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """Whether `value` is a real number that is neither infinite nor NaN; True and False are not."""
-    if not isinstance(value, numbers.Real) or type(value).__name__ in _BOOLEANS:
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:
-        return False
+    return math.isfinite(_real(value))
 
 
 def whole(name: str, value: Any, *, least: int = 1, most: int | None = None, because: str, use: str) -> int:
@@ -59,17 +54,19 @@ def number(name: str, value: Any, *, because: str, use: str) -> float:
     raise InvalidParameter(f"Expected {name} to be a finite number, got {value!r}: {because}. {use}")
 
 
-def positive(name: str, value: Any, *, because: str, use: str, zero: bool = False) -> float:
-    """Return `value` as a finite float above 0 (or from 0, with `zero`), else refuse.
+def positive(name: str, value: Any, *, because: str, use: str, zero: bool = False, infinite: bool = False) -> float:
+    """Return `value` as a float above 0 (from 0, with `zero`; infinity too, with `infinite`), else refuse.
 
     Examples
     --------
     >>> positive("radius", 2, because="a ball has a size", use="Use e.g. 1.")
     2.0
     """
-    if is_number(value) and (float(value) > 0 or (zero and float(value) == 0)):
-        return float(value)
-    kind = "a finite number of at least 0" if zero else "a positive finite number"
+    found = _real(value)
+    if (0 < found < math.inf) or (zero and found == 0) or (infinite and found == math.inf):
+        return found
+    size = "" if infinite else "finite "
+    kind = f"a {size}number of at least 0" if zero else f"a positive {size}number"
     raise InvalidParameter(f"Expected {name} to be {kind}, got {value!r}: {because}. {use}")
 
 
@@ -90,10 +87,9 @@ def between(
     >>> between("rate", 1, 0, 1, closed=(False, True), because="it is a probability", use="Use e.g. 0.01.")
     1.0
     """
-    if is_number(value):
-        found = float(value)
-        if (low < found < high) or (closed[0] and found == low) or (closed[1] and found == high):
-            return found
+    found = _real(value)
+    if (low < found < high) or (closed[0] and found == low) or (closed[1] and found == high):
+        return found
     span = f"{'[' if closed[0] else '('}{low:g}, {high:g}{']' if closed[1] else ')'}"
     raise InvalidParameter(f"Expected {name} in {span}, got {value!r}: {because}. {use}")
 
@@ -104,3 +100,13 @@ def one_of(name: str, value: Any, known: tuple[str, ...], *, because: str, use: 
         return value
     listed = ", ".join(map(repr, known))
     raise InvalidParameter(f"Expected {name} to be one of {listed}, got {value!r}: {because}. {use}")
+
+
+def _real(value: Any) -> float:
+    """`value` as a float; NaN for what is no real number, and for one that no float can hold."""
+    if not isinstance(value, numbers.Real) or type(value).__name__ in _BOOLEANS:
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan

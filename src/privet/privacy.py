@@ -56,57 +56,31 @@ class Words:
     level: str = ""
 
 
-_RECORD = {"others": "every other record"}
-_PERSON = {"others": "all rows of every other person", "level": "user-level "}
-_WORDS: dict[tuple[Neighbours, Unit], Words] = {
-    ("replace_one", "record"): Words(
-        change="one record replaced by any other",
-        count="the number of records public",
-        question="which of two given records, one or the other, was in the data",
-        found="recognises the other in at most {} of cases",
-        **_RECORD,
-    ),
-    ("zero_out", "record"): Words(
-        change="one record zeroed out",
-        count="the number of records public",
-        question="whether one given record was in the data or had been zeroed out",
-        found="finds at most {} of the records that are there",
-        **_RECORD,
-    ),
-    ("add_remove", "record"): Words(
-        change="one record added or removed",
-        count="the number of records private",
-        question="whether one given record was in the data",
-        found="finds at most {} of the records that are there",
-        **_RECORD,
-    ),
-    ("replace_one", "person"): Words(
-        change="all rows of one person replaced by any others",
-        count="the number of people public",
-        question="which of two given people, one or the other, was in the data",
-        found="recognises the other in at most {} of cases",
-        **_PERSON,
-    ),
-    ("zero_out", "person"): Words(
-        change="all rows of one person zeroed out",
-        count="the number of people public",
-        question="whether one given person was in the data or had all rows zeroed out",
-        found="finds at most {} of the people who are there",
-        **_PERSON,
-    ),
-    ("add_remove", "person"): Words(
-        change="one person with all rows added or removed",
-        count="the number of people private",
-        question="whether one given person was in the data",
-        found="finds at most {} of the people who are there",
-        **_PERSON,
-    ),
+_CHANGE: dict[tuple[Neighbours, Unit], str] = {
+    ("replace_one", "record"): "one record replaced by any other",
+    ("zero_out", "record"): "one record zeroed out",
+    ("add_remove", "record"): "one record added or removed",
+    ("replace_one", "person"): "all rows of one person replaced by any others",
+    ("zero_out", "person"): "all rows of one person zeroed out",
+    ("add_remove", "person"): "one person with all rows added or removed",
 }
 
 
 def words(neighbours: Neighbours, unit: Unit = "record") -> Words:
     """Return how the relation is said of that unit."""
-    return _WORDS[check_neighbours(neighbours), check_unit(unit)]
+    change = _CHANGE[check_neighbours(neighbours), check_unit(unit)]
+    many, others, gone, level = "records that", "every other record", "been zeroed out", ""
+    if unit == "person":
+        many, others, gone, level = "people who", "all rows of every other person", "all rows zeroed out", "user-level "
+    units, question = many.split()[0], f"whether one given {unit} was in the data"
+    found = f"finds at most {{}} of the {many} are there"
+    if neighbours == "replace_one":
+        question = f"which of two given {units}, one or the other, was in the data"
+        found = "recognises the other in at most {} of cases"
+    elif neighbours == "zero_out":
+        question += f" or had {gone}"
+    count = f"the number of {units} {'private' if neighbours == 'add_remove' else 'public'}"
+    return Words(change=change, count=count, others=others, question=question, found=found, level=level)
 
 
 def sensitivity_factor(neighbours: Neighbours) -> int:

@@ -112,12 +112,14 @@ def check_steps(member: str, neighbours: Neighbours, accountant: str) -> None:
     assert numbers[0] < numbers[-1]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("member", "neighbours", "accountant"), cases(slow=False))
 def test_more_noise_costs_less(member: str, neighbours: Neighbours, accountant: str) -> None:
     """epsilon falls as noise grows, and whether a theorem applies does not depend on the noise."""
     check_noise(member, neighbours, accountant)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("member", "neighbours", "accountant"), cases(slow=False))
 def test_more_steps_cost_more(member: str, neighbours: Neighbours, accountant: str) -> None:
     """epsilon rises with the number of steps."""
@@ -140,6 +142,7 @@ def test_more_steps_cost_more_on_atoms(member: str, neighbours: Neighbours, acco
     check_steps(member, neighbours, accountant)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("member", MEMBERS)
 def test_a_larger_delta_costs_less(member: str, neighbours: Neighbours) -> None:
@@ -153,6 +156,7 @@ def test_a_larger_delta_costs_less(member: str, neighbours: Neighbours) -> None:
     assert all(0 <= later <= earlier <= 1 for earlier, later in itertools.pairwise(deltas))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("accountant", NAMES)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_larger_batches_cost_more(neighbours: Neighbours, accountant: str) -> None:
@@ -169,6 +173,7 @@ def test_larger_batches_cost_more(neighbours: Neighbours, accountant: str) -> No
         assert all(less <= more * (1 + 1e-9) for less, more in itertools.pairwise(numbers))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("member", MEMBERS)
 def test_tight_is_below_every_loose_bound(member: str, neighbours: Neighbours) -> None:
@@ -176,6 +181,7 @@ def test_tight_is_below_every_loose_bound(member: str, neighbours: Neighbours) -
     check_tight(MEMBERS[member](1.5), neighbours, skip=() if member not in ATOMIC else ("fourier",))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("member", [name for name in MEMBERS if name not in ATOMIC])
 def test_tight_is_below_every_loose_bound_composed(member: str, neighbours: Neighbours) -> None:
@@ -206,6 +212,7 @@ def check_tight(run: Event, neighbours: Neighbours, skip: tuple[str, ...] = ()) 
             assert best.upper <= loose * (1 + 1e-6), name
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("accountant", NAMES)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("member", [name for name in MEMBERS if name not in ATOMIC])
@@ -221,6 +228,7 @@ def test_at_once_is_one_by_one(member: str, neighbours: Neighbours, accountant: 
         assert again == (None if mixed is None else pytest.approx(mixed, rel=1e-7))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("member", [name for name in MEMBERS if name in ATOMIC and "response" not in name])
 def test_at_once_is_one_by_one_on_atoms(member: str) -> None:
     """As above, by the composition theorems and Rényi, for losses made of atoms."""
@@ -230,6 +238,7 @@ def test_at_once_is_one_by_one_on_atoms(member: str) -> None:
             assert price(e * 2 + e * 3, neighbours, name) == price(e * 5, neighbours, name)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("member", MEMBERS)
 def test_json_keeps_the_price(member: str, neighbours: Neighbours) -> None:
@@ -243,6 +252,7 @@ def test_json_keeps_the_price(member: str, neighbours: Neighbours) -> None:
         assert price(again, neighbours, name) == price(run, neighbours, name)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("accountant", NAMES)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("member", [name for name in MEMBERS if name not in ATOMIC])
@@ -261,6 +271,7 @@ def test_brackets_are_in_order(member: str, neighbours: Neighbours, accountant: 
             assert "delta" in ask or found.upper <= 1
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("accountant", NAMES)
 @pytest.mark.parametrize("member", [name for name in MEMBERS if name not in ATOMIC])
 def test_exchanging_costs_at_least_emptying(member: str, accountant: str) -> None:
@@ -371,6 +382,7 @@ sampled = st.builds(
 )
 
 
+@pytest.mark.medium
 @settings(max_examples=15)
 @given(run=sampled, other=sampled, neighbours=st.sampled_from(NEIGHBOURS), exponent=st.floats(-10, -2))
 def test_a_longer_run_costs_more_and_less_than_the_sum(
@@ -389,6 +401,7 @@ def test_a_longer_run_costs_more_and_less_than_the_sum(
     assert swapped.lower <= together.upper
 
 
+@pytest.mark.medium
 @settings(max_examples=15)
 @given(run=sampled, neighbours=st.sampled_from(NEIGHBOURS), exponent=st.floats(-10, -2), less=st.floats(0.3, 0.95))
 def test_noise_is_monotone_anywhere(run: Event, neighbours: Neighbours, exponent: float, less: float) -> None:

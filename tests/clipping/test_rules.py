@@ -15,7 +15,7 @@ from privet.errors import InvalidParameter
 
 @given(st.floats(1e-4, 1e4), st.floats(1e-3, 1 - 1e-9))
 def test_gradient_and_count_together_cost_one_release(count_noise: float, part: float) -> None:
-    """1/z_g² + 1/(2 count_noise)² ≤ 1/z², in exact arithmetic: the count is charged (row 40)."""
+    """1/z_g² + 1/(2 count_noise)² ≤ 1/z², in exact arithmetic: the count is charged."""
     z = 2 * count_noise * part
     gradient = Adaptive(clip=1.0, count_noise=count_noise).gradient_multiplier(z)
     assert 1 / Fraction(gradient) ** 2 + 1 / (2 * Fraction(count_noise)) ** 2 <= 1 / Fraction(z) ** 2
@@ -53,7 +53,7 @@ def test_the_clip_follows_the_quantile_and_stays_near_its_start() -> None:
     ],
 )
 def test_parameters_that_bound_nothing_are_refused(make: Any, values: list[Any]) -> None:
-    """Zero, negative, not finite, or of the wrong type: refused when the rule is written (row 20)."""
+    """Zero, negative, not finite, or of the wrong type: refused when the rule is written."""
     for value in values:
         with pytest.raises(InvalidParameter):
             make(value)

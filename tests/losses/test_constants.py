@@ -82,16 +82,16 @@ def test_records_and_pointwise_losses_agree_with_differences() -> None:
 
 @pytest.mark.parametrize("shape", [(3,), (3, 2)])
 def test_ridge_is_half_the_squared_norm(shape: tuple[int, ...]) -> None:
-    """Value ½ strength ‖θ‖², gradient strength · θ, for coefficients of any shape; 0 is no penalty."""
+    """Value ½ alpha ‖θ‖², gradient alpha · θ, for coefficients of any shape; 0 is no penalty."""
     theta = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
-    ridge = Ridge(strength=0.5)
+    ridge = Ridge(alpha=0.5)
     assert ridge.value(theta) == 0.25 * np.square(theta).sum()
     np.testing.assert_array_equal(ridge.gradient(theta), 0.5 * theta)
-    assert Ridge(strength=0).value(theta) == 0.0
+    assert Ridge(alpha=0).value(theta) == 0.0
 
 
-@pytest.mark.parametrize("strength", [-1.0, math.nan, math.inf, "1", None])
-def test_strength_of_a_ridge_is_checked(strength: float) -> None:
-    """A negative or unreadable strength is refused."""
-    with pytest.raises(InvalidParameter, match="strength"):
-        Ridge(strength=strength)
+@pytest.mark.parametrize("alpha", [-1.0, math.nan, math.inf, "1", None])
+def test_alpha_of_a_ridge_is_checked(alpha: float) -> None:
+    """A negative or unreadable alpha is refused."""
+    with pytest.raises(InvalidParameter, match="alpha"):
+        Ridge(alpha=alpha)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from privet.accounting.gaussian import delta_bounds
+from privet.accounting.theorems.gaussian_profile import delta_bounds
 from privet.errors import InvalidParameter
 from privet.noise import fast, gaussian, laplace, rounded_gaussian, rounded_laplace
 from privet.randomness import Words, fixed_seed_voids_guarantee, system_random
@@ -56,6 +56,7 @@ def normal() -> Floats:
     return rounded_gaussian(fixed_seed_voids_guarantee(2024), STDDEV, DRAWS) / STDDEV
 
 
+@pytest.mark.medium
 def test_noise_is_standard_normal_and_independent(normal: Floats) -> None:
     """False positive rate 9e-7 for all nine statistics; 2^22 draws.
 
@@ -86,12 +87,14 @@ MUTANTS: dict[str, tuple[Callable[[Floats], Floats], str]] = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("mutant", "statistic"), MUTANTS.values(), ids=MUTANTS)
 def test_the_statistics_catch_a_mutant(normal: Floats, mutant: Callable[[Floats], Floats], statistic: str) -> None:
     """Each named defect is caught by the statistic meant for it."""
     assert statistic in caught(mutant(normal))
 
 
+@pytest.mark.medium
 def test_the_statistics_catch_a_mutant_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutant in the code: one radius for two pairs, as a repeated word would give."""
     usual = fast.exponential
@@ -104,6 +107,7 @@ def test_the_statistics_catch_a_mutant_of_the_code(monkeypatch: pytest.MonkeyPat
     assert "neighbours' sizes" in caught(noise)
 
 
+@pytest.mark.medium
 def test_laplace_noise_has_its_law_and_is_independent() -> None:
     """False positive rate 7e-7; 2^22 draws, made normal by inversion; power 0.99 as for the Gaussian.
 
@@ -121,7 +125,7 @@ def test_laplace_noise_has_its_law_and_is_independent() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize(("stddev", "move"), [(2**10, 2**10), (2**10, 300), (2**12, 2**11)])
 def test_rounded_noise_costs_what_the_accountant_says(stddev: int, move: int, epsilon: float) -> None:
-    """FOOTGUNS 19: δ(ε) of the exact cell probabilities is at most the continuous Gaussian's, and close to it.
+    """δ(ε) of the exact cell probabilities is at most the continuous Gaussian's, and close to it.
 
     Mutant: noise halved costs more than the accountant's bound.
     """
@@ -142,7 +146,7 @@ def test_rounded_noise_costs_what_the_accountant_says(stddev: int, move: int, ep
 
 @pytest.mark.parametrize("stddev", [0.0, -1.0, 1023.999, math.nan, math.inf, 2.0**50 * 1.01, "1024", None])
 def test_noise_levels_that_promise_nothing_are_refused(stddev: float) -> None:
-    """FOOTGUNS 20: zero, negative, NaN, or too coarse a lattice: refused, with what to do."""
+    """Zero, negative, NaN, or too coarse a lattice: refused, with what to do."""
     for draw in (rounded_gaussian, rounded_laplace):
         with pytest.raises(InvalidParameter, match="Choose the step"):
             draw(system_random(), stddev, 3)

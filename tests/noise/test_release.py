@@ -40,7 +40,7 @@ def frequency_of_fine_bits(values: Floats) -> float:
 @pytest.mark.parametrize("step", [2.0**-10, 2.0**-20, 2.0**-30, 2.0**-50])
 @pytest.mark.parametrize("x", [0.0, 1.0])
 def test_every_release_is_on_one_public_lattice(x: float, step: float) -> None:
-    """FOOTGUNS 1: 10^6 releases at x = 0 and at x = 1 are exact multiples of one public power of two."""
+    """10^6 releases at x = 0 and at x = 1 are exact multiples of one public power of two."""
     lattice = max(step, 2.0**-20)
     values = gaussian_mechanism(x, 10**6, step) / lattice
     assert (values == np.rint(values)).all()
@@ -49,13 +49,13 @@ def test_every_release_is_on_one_public_lattice(x: float, step: float) -> None:
 
 
 def test_the_last_bits_tell_nothing() -> None:
-    """FOOTGUNS 2: the event "bits below 2^-53 while |y| < 0.5" has frequency 0 at x = 0 and at x = 1."""
+    """The event "bits below 2^-53 while |y| < 0.5" has frequency 0 at x = 0 and at x = 1."""
     assert [frequency_of_fine_bits(gaussian_mechanism(x, 10**6)) for x in (0.0, 1.0)] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("mechanism", [naive_mechanism, sum_of_four_mechanism])
 def test_float_noise_fails_the_same_test(mechanism: Callable[[float, int], Floats]) -> None:
-    """FOOTGUNS 2 and 3: plain float noise and the sum of four give x away: above 0.1 at x = 0, exactly 0 at x = 1."""
+    """Plain float noise and the sum of four give x away: above 0.1 at x = 0, exactly 0 at x = 1."""
     at_zero, at_one = (frequency_of_fine_bits(mechanism(x, 10**5)) for x in (0.0, 1.0))
     assert at_zero > 0.1
     assert at_one == 0.0
@@ -92,7 +92,7 @@ def test_the_same_words_and_sum_give_the_same_bits_in_any_shape() -> None:
 
 @pytest.mark.parametrize("step", [2.0**-10, 2.0**-30])
 def test_noise_is_not_swallowed(step: float) -> None:
-    """FOOTGUNS 11: the noise of a release has the claimed deviation within 1 %, whatever the sum.
+    """The noise of a release has the claimed deviation within 1 %, whatever the sum.
 
     False positive rate 1e-6 each; 10^6 draws; a deviation off by 0.52 % is caught with power 0.99. Mutant: float16.
     """
@@ -119,7 +119,7 @@ def test_laplace_is_released_the_same_way() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.uint64, bool, object])
 def test_only_whole_sums_of_64_bits_are_taken(dtype: type) -> None:
-    """FOOTGUNS 11: half precision, and every other type, is refused before any noise is drawn; no value is quoted."""
+    """Half precision, and every other type, is refused before any noise is drawn; no value is quoted."""
     wrong: list[Any] = [np.full(3, 1).astype(dtype), [1234567, 2]]
     for units in wrong:
         with pytest.raises(InvalidParameter, match="int64") as caught:
@@ -129,7 +129,7 @@ def test_only_whole_sums_of_64_bits_are_taken(dtype: type) -> None:
 
 @pytest.mark.parametrize("noise", [0.0, -1.0, math.nan, math.inf, 1023.0, 2.0**61, "1024", None])
 def test_noise_that_promises_nothing_is_refused(noise: float) -> None:
-    """FOOTGUNS 20: zero, negative, NaN, infinite, below 2^10 steps or above 2^60: refused, with what to do."""
+    """Zero, negative, NaN, infinite, below 2^10 steps or above 2^60: refused, with what to do."""
     units = np.zeros(3, dtype=np.int64)
     with pytest.raises(InvalidParameter, match=r"Set it from the plan|Choose a step"):
         add_gaussian(units, step=1.0, noise_stddev=noise, random=system_random())
@@ -154,8 +154,9 @@ def test_sums_at_the_ends_of_int64_do_not_wrap_or_raise() -> None:
         assert noise > 2.0**58 or (np.sign(released) == [1, -1, 1, -1]).all()
 
 
+@pytest.mark.medium
 def test_time_tells_nothing_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """FOOTGUNS 18: rank correlation of a call's time with |noise| below 0.05 over 10^4 calls of one coordinate.
+    """Rank correlation of a call's time with |noise| below 0.05 over 10^4 calls of one coordinate.
 
     False positive rate 6e-7 (5 standard errors); a correlation of 0.074 is caught with power 0.99.
     Mutant: a sampler that counts its way to the noise.

@@ -230,7 +230,9 @@ MUTANTS: dict[str, Mutant] = {
 }
 SOLVERS: dict[str, Any] = {
     "fixed hessian": FixedHessian(clip=0.5, steps=3),
-    "svrg": DPSVRG(epochs=2, epoch_steps=3, sampling=Poisson(rate=0.5), clip=1.0, difference_clip=0.5, step_size=0.1),
+    "svrg": DPSVRG(
+        epochs=2, epoch_steps=3, sampling=Poisson(sampling_rate=0.5), clip=1.0, difference_clip=0.5, step_size=0.1
+    ),
 }
 
 

@@ -21,7 +21,7 @@ BASE: dict[str, Any] = {"bounding": Clip(clip=2.0), "steps": 10, "records": 100,
 
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize(
-    "sampling", [FullBatch(), Poisson(rate=0.1), FixedSize(batch=10), OneRecord(), Cyclic(batch=10)], ids=repr
+    "sampling", [FullBatch(), Poisson(sampling_rate=0.1), FixedSize(batch=10), OneRecord(), Cyclic(batch=10)], ids=repr
 )
 def test_a_plan_is_priced_as_its_sampling_says(sampling: Any, neighbours: Any) -> None:
     """plan.guarantee is the price of the scheme's event under the plan's relation, or a refusal (row 33)."""
@@ -46,8 +46,8 @@ def test_a_plan_is_priced_as_its_sampling_says(sampling: Any, neighbours: Any) -
         (FullBatch(), 1.0),
         (FullBatch(), 1e3),
         (FullBatch(), 1e6),
-        (Poisson(rate=0.1), 1.0),
-        pytest.param(Poisson(rate=0.1), 50.0, marks=pytest.mark.slow),
+        (Poisson(sampling_rate=0.1), 1.0),
+        pytest.param(Poisson(sampling_rate=0.1), 50.0, marks=pytest.mark.slow),
     ],
     ids=repr,
 )
@@ -94,7 +94,9 @@ def test_further_releases_are_priced_with_the_run() -> None:
 
 def test_every_scalar_comes_from_public_numbers() -> None:
     """Divisor, capacity, price: functions of the plan alone, which never sees data (row 24)."""
-    plan = gradient_plan(**{**BASE, "neighbours": "add_remove"}, sampling=Poisson(rate=0.1), noise_multiplier=1.0)
+    plan = gradient_plan(
+        **{**BASE, "neighbours": "add_remove"}, sampling=Poisson(sampling_rate=0.1), noise_multiplier=1.0
+    )
     assert plan.batch_size("gradients") == 10.0
     assert plan.most_records("gradients") == 2**27  # a bound on the realised batch must not come from the data
     assert gradient_plan(**BASE, sampling=FixedSize(batch=7), noise_multiplier=1.0).most_records("gradients") == 7

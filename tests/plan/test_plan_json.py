@@ -38,7 +38,7 @@ from privet.solvers import (
 BUDGET = Budget(epsilon=1, delta=1e-6)
 SOLVERS: list[Any] = [
     BestIterate(descent=DPSGD(steps=5, clip=1.0, release="all"), loss_clip=1.0),
-    DPSGD(steps=5, clip=1.0, sampling=Poisson(rate=0.1)),
+    DPSGD(steps=5, clip=1.0, sampling=Poisson(sampling_rate=0.1)),
     DPSVRG(epochs=2, epoch_steps=3, sampling=FullBatch(), clip=1.0, difference_clip=0.5, step_size=0.1),
     Exponential(lipschitz=1.0),
     FixedHessian(clip=0.5, steps=3),
@@ -73,7 +73,7 @@ def test_every_solvers_plan_is_read_back_unchanged(solver: Any, before: tuple[Re
     "bounding", [Clip(clip=0.1), Declared(lipschitz=3.0), Automatic(), Adaptive(clip=1.0, count_noise=9.0)], ids=repr
 )
 @pytest.mark.parametrize(
-    "sampling", [FullBatch(), Poisson(rate=0.01), FixedSize(batch=3), OneRecord(), Cyclic(batch=3)], ids=repr
+    "sampling", [FullBatch(), Poisson(sampling_rate=0.01), FixedSize(batch=3), OneRecord(), Cyclic(batch=3)], ids=repr
 )
 def test_every_scheme_and_rule_is_read_back(bounding: Any, sampling: Any) -> None:
     """Also before it is calibrated, and for people."""

@@ -38,7 +38,7 @@ def weighted(
     keep = np.ones(len(X), dtype=bool) if keep_all else heavy.admissible(pairs)
     table = bounded_table(sparse.csr_matrix(X) if thin else X, row_norm=1.0, keep=keep)
     labels = pairs if keep_all else np.where(keep[:, None], pairs, 0.0)
-    return LinearProblem(heavy, table, labels, domain=whole_space(), ridge=Ridge(strength=0.0))
+    return LinearProblem(heavy, table, labels, domain=whole_space(), ridge=Ridge(alpha=0.0))
 
 
 def distance(one: LatticeSum, other: LatticeSum) -> Fraction:

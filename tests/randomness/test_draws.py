@@ -55,6 +55,7 @@ def test_integers_are_uniform() -> None:
     assert stats.chisquare(np.bincount((plain >> np.uint64(60)).astype(int), minlength=3)).pvalue < 1e-6
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("n", "k"), [(5, 2), (6, 3), (6, 5), (4, 1)])
 def test_each_subset_is_equally_likely(n: int, k: int) -> None:
     """False positive rate 1e-6 each; 20,000 draws; all subsets counted; one subset 40 % too rare is caught (.99).
@@ -103,7 +104,7 @@ def test_memory_does_not_grow_with_n(n: int) -> None:
 
 
 def test_indices_come_from_the_source_alone() -> None:
-    """FOOTGUNS 36: batches are a function of the cryptographic words; a public seed is void and says so."""
+    """Batches are a function of the cryptographic words; a public seed is void and says so."""
     first, second = (choose(fixed_seed_voids_guarantee(4), 10**9, 100) for _ in range(2))
     assert (first == second).all()
     assert not np.intersect1d(choose(system_random(), 10**15, 100), choose(system_random(), 10**15, 100)).size

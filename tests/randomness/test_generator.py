@@ -35,7 +35,7 @@ print(random.words(1)[0], random.words(1)[0])
 
 @pytest.mark.parametrize("way", ["python", "libc"])
 def test_forked_children_draw_words_of_their_own(way: str) -> None:
-    """FOOTGUNS 15: three children and their parent share no word, also after a fork that Python does not see."""
+    """Three children and their parent share no word, also after a fork that Python does not see."""
     run = subprocess.run([sys.executable, "-c", FORK, way], capture_output=True, text=True, check=True)
     drawn = run.stdout.split()
     assert len(drawn) == 8
@@ -44,7 +44,7 @@ def test_forked_children_draw_words_of_their_own(way: str) -> None:
 
 @pytest.mark.parametrize("make", [system_random, lambda: fixed_seed_voids_guarantee(1)])
 def test_state_is_never_saved_copied_or_shown(make: type[Random]) -> None:
-    """FOOTGUNS 17: pickle, copy and deepcopy are refused, inside other objects too, and repr shows no state."""
+    """Pickle, copy and deepcopy are refused, inside other objects too, and repr shows no state."""
     random = make()
     shown = repr(random)
     random.words(3)
@@ -58,13 +58,13 @@ def test_state_is_never_saved_copied_or_shown(make: type[Random]) -> None:
 
 
 def test_two_resumes_draw_different_noise() -> None:
-    """FOOTGUNS 17: whoever resumes must make a new source, and two of them share nothing."""
+    """Whoever resumes must make a new source, and two of them share nothing."""
     assert not set(system_random().words(1000).tolist()) & set(system_random().words(1000).tolist())
 
 
 @pytest.mark.parametrize("module", ["privet.randomness", "privet.noise"])
 def test_without_cryptography_there_is_an_import_error(module: str) -> None:
-    """FOOTGUNS 14: a missing package is an error, never a weaker generator."""
+    """A missing package is an error, never a weaker generator."""
     code = (
         f"import sys; sys.modules['cryptography'] = None\ntry:\n import {module}\nexcept ImportError: print('refused')"
     )
@@ -73,7 +73,7 @@ def test_without_cryptography_there_is_an_import_error(module: str) -> None:
 
 
 def test_no_other_generator_and_no_log_is_in_reach() -> None:
-    """FOOTGUNS 13 and 36: noise and batches use no generator but AES-CTR, and neither print nor log anything."""
+    """Noise and batches use no generator but AES-CTR, and neither print nor log anything."""
     files = [*(SOURCE / "randomness").glob("*.py"), *(SOURCE / "noise").glob("*.py")]
     assert len(files) > 5
     for path in files:
@@ -90,7 +90,7 @@ def test_no_other_generator_and_no_log_is_in_reach() -> None:
 
 
 def test_a_fixed_seed_is_void_and_says_so() -> None:
-    """FOOTGUNS 13: seeded words repeat, carry `void`, and say NOT PRIVATE wherever they are shown."""
+    """Seeded words repeat, carry `void`, and say NOT PRIVATE wherever they are shown."""
     first, second, other = (fixed_seed_voids_guarantee(seed) for seed in (7, 7, 8))
     assert (first.words(100) == second.words(100)).all()
     assert (first.words(100) != other.words(100)).all()
@@ -128,6 +128,7 @@ def test_threads_share_no_word() -> None:
     assert sorted(found) == sorted(fixed_seed_voids_guarantee(5).words(160_000).tolist())
 
 
+@pytest.mark.medium
 def test_every_bit_is_fair_and_independent_of_the_next_word() -> None:
     """False positive rate 1e-7 × 128; 2^20 words; a bias or correlation of 0.0040 is caught with power 0.99.
 
@@ -151,7 +152,7 @@ def test_every_bit_is_fair_and_independent_of_the_next_word() -> None:
 @pytest.mark.parametrize("count", [-1, 1.5, True, "3", None])
 def test_a_wrong_count_is_refused(count: int) -> None:
     """Counts are whole numbers, at least 0."""
-    with pytest.raises(InvalidParameter, match="whole number of words"):
+    with pytest.raises(InvalidParameter, match="number of words to be a whole number of at least 0"):
         system_random().words(count)
 
 

@@ -12,7 +12,7 @@ from privet.errors import InvalidParameter, NoProvenBound
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Sampling
 
-ALL: list[Sampling] = [FullBatch(), Poisson(rate=0.3), FixedSize(batch=4), OneRecord(), Cyclic(batch=4)]
+ALL: list[Sampling] = [FullBatch(), Poisson(sampling_rate=0.3), FixedSize(batch=4), OneRecord(), Cyclic(batch=4)]
 
 
 def drawn(scheme: Sampling, count: int, steps: int, seed: int = 1) -> list[Any]:
@@ -28,9 +28,12 @@ def inclusion_p_value(scheme: Sampling, rate: float, count: int, steps: int) -> 
     return min(1.0, count * min(float(stats.binomtest(int(k), steps, rate).pvalue) for k in counts))
 
 
-@pytest.mark.parametrize(("scheme", "rate"), [(Poisson(rate=0.3), 0.3), (FixedSize(batch=4), 0.2), (OneRecord(), 0.05)])
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("scheme", "rate"), [(Poisson(sampling_rate=0.3), 0.3), (FixedSize(batch=4), 0.2), (OneRecord(), 0.05)]
+)
 def test_every_record_is_drawn_as_often_as_priced(scheme: Sampling, rate: float) -> None:
-    """Inclusion counts of 20 records over 4,000 steps pass a binomial test (row 35).
+    """Inclusion counts of 20 records over 4,000 steps pass a binomial test.
 
     False-positive rate 1e-6 (Bonferroni); a rate that is off by a fifth is seen with power above 0.99.
     """
@@ -39,7 +42,7 @@ def test_every_record_is_drawn_as_often_as_priced(scheme: Sampling, rate: float)
 
 def test_poisson_batch_sizes_are_binomial_and_pairs_independent() -> None:
     """Sizes over 4,000 steps fit the binomial law (chi-square, false-positive rate 1e-6), and so does a pair."""
-    batches = drawn(Poisson(rate=0.3), 10, 4000)
+    batches = drawn(Poisson(sampling_rate=0.3), 10, 4000)
     sizes = np.bincount([len(b) for b in batches], minlength=11)
     expected = 4000 * stats.binom.pmf(np.arange(11), 10, 0.3)
     tail = expected < 10
@@ -51,7 +54,7 @@ def test_poisson_batch_sizes_are_binomial_and_pairs_independent() -> None:
 
 def test_batches_are_drawn_anew_each_step() -> None:
     """Two steps share a batch no more often than chance: 100 batches of 4 in 1,000 are all different."""
-    for scheme in (FixedSize(batch=4), Poisson(rate=0.01)):
+    for scheme in (FixedSize(batch=4), Poisson(sampling_rate=0.01)):
         batches = [tuple(b.tolist()) for b in drawn(scheme, 1000, 100)]
         assert len(set(batches)) >= 98  # FPR below 1e-6: P(a shared batch) < 1e-5 a pair
 
@@ -81,10 +84,10 @@ def test_a_cyclic_pass_reads_each_record_once(count: int) -> None:
 
 
 def test_a_cyclic_batch_is_not_priced_as_poisson() -> None:
-    """Without random batches there is no amplification: the price of an epoch is that of a full release (row 35)."""
+    """Without random batches there is no amplification: the price of an epoch is that of a full release."""
     noise = Gaussian(noise_multiplier=2.0)
     cyclic = Cyclic(batch=10).event(noise, steps=10, records=100, neighbours="zero_out")
-    poisson = Poisson(rate=0.1).event(noise, steps=10, records=100, neighbours="zero_out")
+    poisson = Poisson(sampling_rate=0.1).event(noise, steps=10, records=100, neighbours="zero_out")
     prices = [guarantee(e, delta=1e-5, neighbours="zero_out").epsilon for e in (cyclic, poisson, noise)]
     assert prices[0] == prices[2] > prices[1]
     with pytest.raises(NoProvenBound, match="cyclic"):
@@ -92,14 +95,17 @@ def test_a_cyclic_batch_is_not_priced_as_poisson() -> None:
 
 
 def test_a_fixed_size_is_not_priced_as_poisson() -> None:
-    """Each scheme emits its own event; under add_remove a fixed size has no proven bound (rows 33, 35)."""
+    """Each scheme emits its own event; under add_remove a fixed size has no proven bound."""
     noise = Gaussian(noise_multiplier=1.0)
     event = FixedSize(batch=5).event(noise, steps=7, records=50, neighbours="replace_one")
     assert event == noise.without_replacement(batch=5, records=50) * 7
     assert OneRecord().event(noise, steps=7, records=50, neighbours="replace_one") == (
         noise.without_replacement(batch=1, records=50) * 7
     )
-    assert Poisson(rate=0.5).event(noise, steps=7, records=50, neighbours="zero_out") == noise.poisson(rate=0.5) * 7
+    assert (
+        Poisson(sampling_rate=0.5).event(noise, steps=7, records=50, neighbours="zero_out")
+        == noise.poisson(rate=0.5) * 7
+    )
     assert FullBatch().event(noise, steps=7, records=50, neighbours="add_remove") == noise * 7
     with pytest.raises(NoProvenBound):
         guarantee(
@@ -112,7 +118,7 @@ def test_a_fixed_size_is_not_priced_as_poisson() -> None:
 def test_a_poisson_batch_costs_what_the_batch_costs() -> None:
     """At n = 10^8 no array of length n is made: the peak is below 100 kB for a batch of about 256."""
     random = fixed_seed_voids_guarantee(3)
-    scheme = Poisson(rate=256e-8)
+    scheme = Poisson(sampling_rate=256e-8)
     scheme.indices(10**8, 0, random)
     tracemalloc.start()
     try:
@@ -126,18 +132,18 @@ def test_a_poisson_batch_costs_what_the_batch_costs() -> None:
 
 
 def test_divisors_are_public_and_never_the_realised_size() -> None:
-    """The divisor depends on the declared number of records alone (rows 23, 24)."""
+    """The divisor depends on the declared number of records alone."""
     assert [scheme.batch_size(20) for scheme in ALL] == [20.0, 6.0, 4.0, 1.0, 4.0]
     assert Cyclic(batch=50).batch_size(20) == 20.0
 
 
 def test_empty_data_and_empty_batches_are_batches() -> None:
-    """No records, or none that joined, is an empty batch, not an error (row 25)."""
+    """No records, or none that joined, is an empty batch, not an error."""
     random = fixed_seed_voids_guarantee(4)
     for step in range(5):
         for count in (0, 1):
-            assert len(Poisson(rate=1e-9).indices(count, step, random)) == 0  # type: ignore[arg-type]
-    assert Poisson(rate=1).indices(5, 0, random) is None
+            assert len(Poisson(sampling_rate=1e-9).indices(count, step, random)) == 0  # type: ignore[arg-type]
+    assert Poisson(sampling_rate=1).indices(5, 0, random) is None
     assert len(Cyclic(batch=3).indices(0, 2, random)) == 0  # type: ignore[arg-type]
 
 
@@ -145,7 +151,7 @@ def test_empty_data_and_empty_batches_are_batches() -> None:
 def test_rates_that_are_no_probability_are_refused(rate: Any) -> None:
     """A rate lies in (0, 1]."""
     with pytest.raises(InvalidParameter, match="rate"):
-        Poisson(rate=rate)
+        Poisson(sampling_rate=rate)
 
 
 @pytest.mark.parametrize("batch", [0, -1, 2.0, True, "3", None])
@@ -160,9 +166,18 @@ def test_batches_that_are_no_number_of_records_are_refused(batch: Any) -> None:
 
 
 def test_schemes_hold_no_state_that_could_be_logged() -> None:
-    """A scheme is a value of public fields; drawing leaves no trace of indices in it (row 36)."""
+    """A scheme is a value of public fields; drawing leaves no trace of indices in it."""
     for scheme in ALL:
         before = repr(scheme)
         drawn(scheme, 9, 3)
         assert repr(scheme) == before
         assert not hasattr(scheme, "__dict__")
+
+
+def test_numbers_of_numpy_make_the_same_scheme() -> None:
+    """A scheme holds plain numbers, whoever made them, and so does its event; a Boolean is no number."""
+    assert repr(Poisson(sampling_rate=np.float64(0.5))) == repr(Poisson(sampling_rate=0.5))
+    assert repr(FixedSize(batch=np.int64(4))) == "FixedSize(batch=4)"  # type: ignore[arg-type]  # on purpose
+    for wrong in (lambda: Poisson(sampling_rate=True), lambda: Cyclic(batch=True)):
+        with pytest.raises(InvalidParameter, match="got True"):
+            wrong()

@@ -17,7 +17,7 @@ from privet.solvers import fixed_hessian_descent, newton_descent, objective_pert
 
 SOLVERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "dp_gd": (dp_gd, {"steps": 5}),
-    "dp_sgd": (dp_sgd, {"steps": 5, "sampling": Poisson(rate=0.1)}),
+    "dp_sgd": (dp_sgd, {"steps": 5, "sampling": Poisson(sampling_rate=0.1)}),
     "fixed_hessian_descent": (fixed_hessian_descent, {"steps": 5}),
     "newton_descent": (newton_descent, {"steps": 2}),
     "objective_perturbation": (objective_perturbation, {"radius": 3.0}),

@@ -41,6 +41,7 @@ def scores(problem: Problem, relation: Neighbours, clip: float = 1.0) -> tuple[l
     return [int(s.units) for s in sums], 2 * math.floor(clip / 2 / sums[0].step), sums[0].step
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("label", [0.0, 0.5, 1.0, -4.0, 1e200, math.nan])
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -82,6 +83,7 @@ def test_no_candidate_is_likelier_by_more_than_epsilon(relation: Neighbours) -> 
     assert 0.9 * epsilon < max(ratios) - min(ratios) <= epsilon + 1e-12
 
 
+@pytest.mark.medium
 def test_the_choice_follows_its_law() -> None:
     """Chi-square over four candidates, 2,000 choices, false positives 1e-6; half the rate (a mutant) is seen."""
     labels = [0.9, 0.4, 0.6, -0.2]
@@ -188,7 +190,11 @@ PLAN = gradient_plan(**BASE)
 
 @pytest.mark.parametrize(
     "plan",
-    [PLAN, gradient_plan(**BASE, sampling=Poisson(rate=0.1)), replace(PLAN, neighbours="add_remove", records=250)],
+    [
+        PLAN,
+        gradient_plan(**BASE, sampling=Poisson(sampling_rate=0.1)),
+        replace(PLAN, neighbours="add_remove", records=250),
+    ],
     ids=["full", "poisson", "add_remove"],
 )
 def test_descent_and_choice_meet_one_budget(plan: Plan) -> None:
@@ -261,7 +267,7 @@ def test_bad_parameters_of_the_whole_are_refused(change: dict[str, Any], says: s
 def test_the_best_is_no_release_of_its_own() -> None:
     """release="best" is refused with a pointer here: for free it would read the records once more."""
     with pytest.raises(InvalidParameter, match="choose_best"):
-        dp_sgd(means([0.5] * 9), budget=BUDGET, steps=2, sampling=Poisson(rate=0.5), clip=1.0, release="best")  # type: ignore[arg-type]
+        dp_sgd(means([0.5] * 9), budget=BUDGET, steps=2, sampling=Poisson(sampling_rate=0.5), clip=1.0, release="best")  # type: ignore[arg-type]
 
 
 def test_both_parts_add_up_by_their_events() -> None:

@@ -36,7 +36,7 @@ PLAN: Any = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=5.0, steps=6
 SOLVERS: dict[str, Any] = {
     "noisy": lambda p, **k: noisy_gradient_descent(p, budget=BUDGET, steps=6, radius=1.0, **k),
     "gd": lambda p, **k: dp_gd(p, budget=BUDGET, steps=6, clip=1.0, **k),
-    "sgd": lambda p, **k: dp_sgd(p, budget=BUDGET, steps=6, clip=1.0, sampling=Poisson(rate=0.2), **k),
+    "sgd": lambda p, **k: dp_sgd(p, budget=BUDGET, steps=6, clip=1.0, sampling=Poisson(sampling_rate=0.2), **k),
     "follow": lambda p, **k: follow(PLAN, p, delta=1e-6, update=GradientStep(step_size=1.0), **k),
     "svrg": lambda p, **k: dp_svrg(
         p,
@@ -95,6 +95,7 @@ def test_a_result_meets_its_budget_and_says_so(solver: str) -> None:
     assert (void.coef != result.coef).any()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("release", ["average", "last", "all", "tail_average"])
 def test_every_release_has_one_price_and_stays_in_the_domain(solver: str, release: Any) -> None:
@@ -188,7 +189,7 @@ def test_ctrl_c_from_a_sampler_is_charged_too() -> None:
             return super().indices(count, step, random)
 
     with pytest.raises(Interrupted) as stopped:
-        dp_sgd(problem(), budget=BUDGET, steps=9, clip=1.0, sampling=Breaking(rate=0.2), release="all")
+        dp_sgd(problem(), budget=BUDGET, steps=9, clip=1.0, sampling=Breaking(sampling_rate=0.2), release="all")
     assert len(stopped.value.partial.iterates) == 4
     assert 1.99 < stopped.value.partial.guarantee.epsilon <= 2
 

@@ -105,6 +105,7 @@ def test_a_record_beyond_the_declared_slope_is_cut(way: str) -> None:
     assert max(moves) - min(moves) <= 2 * ours.width
 
 
+@pytest.mark.medium
 def test_a_draw_from_an_interval_follows_its_density() -> None:
     """Chi-square over 16 cells, 900 draws, false positives 1e-6; with four pieces the place in a piece counts.
 
@@ -129,6 +130,7 @@ def test_a_draw_from_an_interval_follows_its_density() -> None:
     assert statistic(2 * beta) > 2 * chi2.isf(1e-6, 15)
 
 
+@pytest.mark.medium
 def test_a_draw_of_candidates_follows_its_law() -> None:
     """Chi-square over five candidates in two dimensions, 2,000 draws, false positives 1e-6; half the rate is seen."""
     X, y = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -1.0]]), [1, 0, 1]
@@ -151,6 +153,7 @@ def test_a_draw_of_candidates_follows_its_law() -> None:
     assert statistic(10.0 / (2 * slope * 2 * reach)) > 2 * chi2.isf(1e-6, 4)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("loss", ["absolute", "logistic", "huber"])
 def test_mean_excess_risk_stays_below_the_bound(loss: str) -> None:
     """40 draws at n = 200, epsilon 1: the mean is below the proven bound, which is below the trivial one."""

@@ -28,10 +28,11 @@ def minimiser(problem: Any, X: Any) -> Any:
         z = X @ theta
         gradient = X.T @ problem.loss.derivative(z, problem.labels) / len(X) + problem.ridge.gradient(theta)
         curvature = (X.T * problem.loss.curvature(z, problem.labels)) @ X / len(X)
-        theta = theta - np.linalg.solve(curvature + problem.ridge.strength * np.eye(len(theta)), gradient)
+        theta = theta - np.linalg.solve(curvature + problem.ridge.alpha * np.eye(len(theta)), gradient)
     return theta
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("loss", "ridge", "clip"), [("logistic", 0.5, 1.0), ("squared", 0.0, 1.0)])
 @pytest.mark.parametrize("solver", ["hessian", "gd"])
 def test_with_a_vast_budget_the_minimiser_is_found(loss: str, ridge: float, clip: float, solver: str) -> None:

@@ -25,7 +25,7 @@ def canary(columns: int, others: int, clip: float) -> Any:
     return glm("half_squared", X, np.full(others + 1, -1e6 * clip), row_norm=1.0)
 
 
-@pytest.mark.parametrize("sampling", [FullBatch(), Poisson(rate=0.5), FixedSize(batch=4)], ids=repr)
+@pytest.mark.parametrize("sampling", [FullBatch(), Poisson(sampling_rate=0.5), FixedSize(batch=4)], ids=repr)
 def test_the_noise_that_is_added_is_the_noise_that_was_planned(sampling: Any) -> None:
     """Step audit with a Dirac canary: observed stddev within 2 % of multiplier × clip ÷ batch size (row 22).
 
@@ -116,7 +116,7 @@ def test_a_step_is_counted_before_its_records_are_read() -> None:
 def test_an_empty_batch_is_a_step_of_noise_alone() -> None:
     """With a tiny rate all batches are empty, yet every step is released and counted (row 25)."""
     plan = gradient_plan(
-        sampling=Poisson(rate=1e-9),
+        sampling=Poisson(sampling_rate=1e-9),
         bounding=Clip(clip=1.0),
         noise_multiplier=1.0,
         steps=30,
@@ -135,7 +135,7 @@ def test_the_divisor_is_the_planned_size_not_the_drawn_one() -> None:
     """Batches of 1, 2, … records are divided by one public number (rows 23, 24)."""
     problem = glm("half_squared", np.ones((20, 1)), -np.ones(20), row_norm=1.0)
     plan = gradient_plan(
-        sampling=Poisson(rate=0.1),
+        sampling=Poisson(sampling_rate=0.1),
         bounding=Clip(clip=2.0),
         noise_multiplier=1e-6,
         steps=60,

@@ -104,6 +104,7 @@ def test_gradient_is_within_its_own_error_bound(loss: Any, clip: float | None, s
     assert gap <= allowed
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("loss", "clip"), LOSSES)
 @pytest.mark.parametrize("strength", [1e-3, 1.0, 100.0])
 def test_certified_tolerance_holds_against_an_oracle(loss: Any, clip: float | None, strength: float) -> None:
@@ -131,6 +132,7 @@ def test_certified_tolerance_holds_against_an_oracle(loss: Any, clip: float | No
     assert gap * min(1.0, solver.reach / away) <= tolerance
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 @pytest.mark.parametrize(("loss", "clip"), LOSSES[:4])
 def test_every_way_to_the_minimiser_arrives_at_the_same_point(

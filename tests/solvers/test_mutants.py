@@ -70,7 +70,7 @@ def one_record_moves_at_most_the_clip() -> None:
 def the_divisor_is_public() -> None:
     """With hardly any noise a mean times the public divisor is the whole number of records drawn."""
     problem = glm("half_squared", np.ones((20, 1)), -np.ones(20), row_norm=1.0)
-    step = private(problem, 40, 1e-6, clip=2.0, sampling=Poisson(rate=0.2))
+    step = private(problem, 40, 1e-6, clip=2.0, sampling=Poisson(sampling_rate=0.2))
     sizes = np.array([float(step(np.zeros(1))[0]) for _ in range(40)]) * 4
     assert np.abs(sizes - np.rint(sizes)).max() < 1e-3
     assert sizes.std() > 0.5
@@ -87,7 +87,7 @@ def drawn(steps: int) -> list[Any]:
         return original(theta, **kwargs)
 
     problem.gradient_sum = spy
-    step = private(problem, steps, 1.0, sampling=Poisson(rate=0.1))
+    step = private(problem, steps, 1.0, sampling=Poisson(sampling_rate=0.1))
     for _ in range(steps):
         step(np.zeros(1))
     return seen
@@ -289,7 +289,7 @@ def snapshots_uncharged(patch: Patch) -> None:
 def ridge_inside_the_clip(patch: Patch) -> None:
     def summed(self: Any, theta: Any, *, rule: Any, indices: Any = None, most_records: int = 2**27) -> Any:
         X = self.table.units * self.table.step
-        rows = X * np.asarray(self.loss.derivative(X @ theta, self.labels))[:, None] + self.ridge.strength * theta
+        rows = X * np.asarray(self.loss.derivative(X @ theta, self.labels))[:, None] + self.ridge.alpha * theta
         return record_sum(rows, rule=rule, most_records=most_records)
 
     patch.setattr(LinearProblem, "gradient_sum", summed)
@@ -313,6 +313,7 @@ CASES: list[tuple[Any, Any]] = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("detector", list(dict.fromkeys(d for _, d in CASES)), ids=lambda d: str(d.__name__))
 def test_detectors_pass_on_the_library(detector: Callable[[], None]) -> None:
     """No detector cries wolf: false-positive rates below 1e-6, or exact."""

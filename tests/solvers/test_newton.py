@@ -53,6 +53,7 @@ def hostile_pairs(d: int) -> list[tuple[Vector, Vector]]:
     return [(one, other) for one in rows for other in rows]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("damping", [0.003, 0.1, 5.0])
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -76,6 +77,7 @@ def test_one_record_turns_the_direction_within_the_sensitivity(d: int, damping: 
     assert worst > influence / (damping**2 + 2 * damping * influence)
 
 
+@pytest.mark.medium
 def test_weights_between_are_covered_too() -> None:
     """1,000 random pairs with curvatures anywhere in [0, 1] and rows anywhere in the ball: never above."""
     rng = np.random.default_rng(5)
@@ -268,6 +270,7 @@ def test_a_majorised_step_never_overshoots() -> None:
     assert average_loss(problem, wild[1]) > losses[0]
 
 
+@pytest.mark.medium
 def test_few_newton_steps_do_what_many_gradient_steps_do() -> None:
     """Ill-conditioned logistic problem, same budget, fixed seeds, nothing tuned: 8 steps of Newton.
 

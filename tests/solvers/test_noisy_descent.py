@@ -28,6 +28,7 @@ def mean_loss(problem: Any, theta: Any) -> float:
     return float(np.mean(problem.loss.value(X @ theta, problem.labels)))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("method", "release", "bounded"),
     [
@@ -109,6 +110,7 @@ def check_rank(dimensions: list[int], seeds: int) -> None:
     assert projected[-1] > 1.4 * free[-1]
 
 
+@pytest.mark.medium
 def test_the_rank_bound_does_not_see_the_dimension() -> None:
     """Rank-5 data in d = 5, 50, 500: flat without projection, growing with a ball's (lecture 13, Brown, row 49).
 

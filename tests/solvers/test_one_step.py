@@ -68,6 +68,7 @@ def test_all_releases_together_cost_what_one_does(neighbours: Neighbours, choose
     assert parts <= whole * (1 + 1e-9)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("choose_clip", [False, True])
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
 def test_noise_is_as_large_as_the_event_says(neighbours: Neighbours, choose_clip: bool) -> None:

@@ -43,7 +43,7 @@ def test_solvers_promise_something_about_a_person() -> None:
     problem = crowd(domain=l2_ball(radius=3.0))
     runs = [
         dp_gd(problem, budget=BUDGET, steps=3, clip=0.5),
-        dp_sgd(problem, budget=BUDGET, steps=3, clip=0.5, sampling=Poisson(rate=0.1)),
+        dp_sgd(problem, budget=BUDGET, steps=3, clip=0.5, sampling=Poisson(sampling_rate=0.1)),
         dp_gd(problem, budget=BUDGET, steps=3, bounding=Adaptive(clip=1, count_noise=50)),
         noisy_gradient_descent(problem, budget=BUDGET),
         fixed_hessian_descent(problem, budget=BUDGET, clip=0.5, steps=3),
@@ -118,11 +118,12 @@ def test_sampling_draws_people() -> None:
     problem = glm("half_squared", X, -np.ones(7), row_norm=1.0, groups=groups)
     random, seen = fixed_seed_voids_guarantee(2), set()
     for _ in range(40):
-        chosen = Poisson(rate=0.5).indices(problem.records, 0, random)
+        chosen = Poisson(sampling_rate=0.5).indices(problem.records, 0, random)
         seen.add(tuple(problem.gradient_sum(np.zeros(2), rule=Clip(clip=2.0), indices=chosen).value.round(6).tolist()))
     assert seen == {(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)}
 
 
+@pytest.mark.medium
 def test_noise_is_calibrated_to_a_person() -> None:
     """A person of 50 rows that all pull one way, there or emptied, moves the release by a clip, and noise is z clips.
 

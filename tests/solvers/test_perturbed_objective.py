@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from privet import Budget, glm, l2_ball
 from privet.accounting import Approximate
-from privet.accounting.gaussian import largest_mu, profile
+from privet.accounting.theorems.gaussian_profile import largest_mu, profile
 from privet.errors import InvalidParameter
 from privet.losses import HuberLoss, MultinomialLoss
 from privet.privacy import Neighbours
@@ -54,6 +54,7 @@ def others(rng: np.random.Generator) -> list[tuple[float, float]]:
     ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
 @pytest.mark.parametrize("strength", [0.25, 1.0, 4.0, 20.0])
 def test_price_is_above_the_exact_hockey_stick_in_one_dimension(mu: float, strength: float) -> None:
@@ -87,6 +88,7 @@ def test_price_is_above_the_exact_hockey_stick_in_one_dimension(mu: float, stren
         assert best > 0.999
 
 
+@pytest.mark.medium
 def test_price_is_above_the_exact_hockey_stick_in_the_plane() -> None:
     """Two dimensions, where rows of exchanged records point different ways: quadrature stays below the theorem."""
     rng = np.random.default_rng(1)
@@ -233,11 +235,13 @@ def law_distance(points: Vector, tilt: Tilt) -> float:
     return float(stats.kstest(points, lambda w: np.interp(w, grid, cumulative)).pvalue)
 
 
+@pytest.mark.medium
 def test_released_law_is_the_exact_density(monkeypatch: pytest.MonkeyPatch) -> None:
     """800 releases follow the density that the proof compares. Fixed seed; else wrong once in 1e6 (KS test)."""
     assert law_distance(*released_in_one_dimension(800, 1.0, monkeypatch)) > 1e-6
 
 
+@pytest.mark.medium
 def test_mutant_with_half_the_tilt_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test fails if the tilt's noise is halved; its power exceeds 0.99 from 40 % too little on."""
     assert law_distance(*released_in_one_dimension(800, 0.5, monkeypatch)) < 1e-6

@@ -56,6 +56,7 @@ def solved(rows: tuple[Any, ...], domain: ConvexSet, strength: float, loss: Any 
     return solver.solve(1e-9)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "domain", [whole_space(), l2_ball(radius=0.4), box(low=[-0.1, -1.0], high=[0.3, 0.2])], ids=repr
 )
@@ -143,11 +144,13 @@ def noise_ratio(stddev_factor: float, monkeypatch: pytest.MonkeyPatch) -> float:
     return total
 
 
+@pytest.mark.medium
 def test_noise_is_as_large_as_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The spread of releases is that of the plan. Fixed seed; else wrong once in 1e9 (two-sided chi², 1000 degrees)."""
     assert stats.chi2.ppf(5e-10, 1000) < noise_ratio(1.0, monkeypatch) < stats.chi2.ppf(1 - 5e-10, 1000)
 
 
+@pytest.mark.medium
 def test_mutant_with_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test fails if the noise is halved; it has power above 0.99 from 20 % too little noise on."""
     assert noise_ratio(0.5, monkeypatch) < stats.chi2.ppf(5e-10, 1000)
@@ -216,6 +219,7 @@ def test_bad_records_count_as_empty_and_raise_nothing() -> None:
     assert np.isfinite(result.coef).all()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("domain", [whole_space(), l2_ball(radius=0.5)], ids=repr)
 def test_large_epsilon_gives_the_minimiser(domain: ConvexSet) -> None:
     """With ε → ∞ the release is the non-private minimiser of the same penalised problem, to 1e-6."""

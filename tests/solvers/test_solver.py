@@ -35,8 +35,8 @@ BUDGET = Budget(epsilon=1, delta=1e-6)
 SOLVERS: list[Any] = [
     BestIterate(descent=DPSGD(steps=4, clip=1.0, release="all"), loss_clip=1.0),
     BestIterate(descent=FixedHessian(steps=4, clip=1.0, release="all"), loss_clip=1.0),
-    DPSGD(steps=4, clip=1.0, sampling=Poisson(rate=0.1)),
-    DPSVRG(epochs=2, epoch_steps=3, sampling=Poisson(rate=0.1), clip=1.0, difference_clip=0.5, step_size=0.1),
+    DPSGD(steps=4, clip=1.0, sampling=Poisson(sampling_rate=0.1)),
+    DPSVRG(epochs=2, epoch_steps=3, sampling=Poisson(sampling_rate=0.1), clip=1.0, difference_clip=0.5, step_size=0.1),
     Exponential(pieces=8),
     FixedHessian(clip=0.5, steps=3),
     Newton(clip=0.5, steps=3),

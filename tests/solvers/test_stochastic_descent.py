@@ -27,8 +27,11 @@ def line(n: int = 2000) -> Any:
     return glm("half_squared", X, 0.5 * X[:, 0], row_norm=1.0)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
-    "sampling", [FullBatch(), Poisson(rate=0.05), FixedSize(batch=100), Cyclic(batch=100), OneRecord()], ids=repr
+    "sampling",
+    [FullBatch(), Poisson(sampling_rate=0.05), FixedSize(batch=100), Cyclic(batch=100), OneRecord()],
+    ids=repr,
 )
 @pytest.mark.parametrize(
     "bounding", [Clip(clip=1.0), Declared(lipschitz=1.0), Automatic(), Adaptive(clip=1.0, count_noise=5.0)]

@@ -79,12 +79,13 @@ def check_neighbours(records: list[Any], other: Any, summed: Callable[[list[Any]
 def test_one_record_moves_a_gradient_sum_by_at_most_the_clip(
     records: list[Any], other: Any, theta: list[float], rule: Bounding, loss: str
 ) -> None:
-    """For every rule × neighbours × n = 1, 2, 3, in exact arithmetic; the count included (rows 4, 7 to 10, 33)."""
+    """For every rule × neighbours × n = 1, 2, 3, in exact arithmetic; the count included."""
     check_neighbours(
         records, other, lambda rows: problem(rows, loss_named(loss)).gradient_sum(np.array(theta), rule=rule)
     )
 
 
+@pytest.mark.medium
 @settings(max_examples=25)
 @given(st.lists(RECORD, min_size=1, max_size=3), RECORD, THETA, THETA, st.sampled_from(RULES))
 def test_one_record_moves_a_difference_sum_by_at_most_the_clip(
@@ -98,6 +99,7 @@ def test_one_record_moves_a_difference_sum_by_at_most_the_clip(
     )
 
 
+@pytest.mark.medium
 @settings(max_examples=25)
 @given(st.lists(RECORD, min_size=1, max_size=3), RECORD, THETA, THETA, st.sampled_from([1.0, 0.3, 1e-20, 1e20]))
 def test_one_record_moves_a_scalar_sum_by_at_most_the_clip(
@@ -135,6 +137,7 @@ def test_one_record_moves_a_gram_matrix_by_at_most_its_squared_norm(records: lis
     check_neighbours(records, other, lambda rows: gram_sum(problem(rows, SquaredLoss()).table))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: type(r).__name__)
 @pytest.mark.parametrize("row_norm", [1.0, 0.77, math.sqrt(2), 1e-100, 1e100])
 def test_records_on_the_boundary_are_within_the_clip(rule: Bounding, row_norm: float) -> None:
@@ -187,6 +190,7 @@ def slow_sum(loss: Loss, table: Any, labels: Any, theta: Any, clip: float, most_
     return total
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "hinge", "logistic"])
 @pytest.mark.parametrize("clip", [1.0, 0.37, 64.0])
 def test_the_sum_is_that_of_a_slow_exact_oracle(loss: str, clip: float) -> None:
@@ -240,12 +244,13 @@ def made(n: int = 700, columns: int = 7, outputs: int = 1) -> Any:
     return X.astype(np.float32).astype(np.float64), y, loss
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: type(r).__name__)
 def test_order_blocks_threads_and_form_never_change_a_bit(
     outputs: int, rule: Bounding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shuffled rows, blocks of 64 to 4096, 1 to 3 threads, CSR and float32 give the same integers (rows 4, 5, 26)."""
+    """Shuffled rows, blocks of 64 to 4096, 1 to 3 threads, CSR and float32 give the same integers."""
     X, y, loss = made(outputs=outputs)
     theta = np.random.default_rng(7).normal(size=(7, outputs) if outputs > 1 else 7)
     order = np.random.default_rng(8).permutation(len(X))
@@ -295,7 +300,7 @@ def test_gram_matrices_are_exact_in_any_order_and_form(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 3e38, 1e200, -1e308, 5e-324])
 def test_bad_derivatives_and_values_count_as_zero_or_the_clip(bad: float) -> None:
-    """A derivative that is not finite is 0, a huge one is clipped; nothing warns, no other record moves (rows 8, 9)."""
+    """A derivative that is not finite is 0, a huge one is clipped; nothing warns, no other record moves."""
     table = bounded_table(np.full((3, 2), 0.5), row_norm=1.0)
 
     def derivative(z: Any, y: Any) -> Any:
@@ -313,7 +318,7 @@ def test_bad_derivatives_and_values_count_as_zero_or_the_clip(bad: float) -> Non
 
 
 def test_predictions_beyond_floats_do_not_warn() -> None:
-    """Predictions that overflow, or are infinity times zero, are that record's own affair, in any thread (row 9)."""
+    """Predictions that overflow, or are infinity times zero, are that record's own affair, in any thread."""
     rows = np.full((5000, 2), 1e119)
     rows[::7] = 0
     rows[::5, 1] *= -1
@@ -337,7 +342,7 @@ def test_any_number_of_records_is_summed(n: int) -> None:
 
 
 def test_a_full_lattice_does_not_overflow() -> None:
-    """One block of records at the clip is exact, and most_records of them fit in 63 bits (row 6)."""
+    """One block of records at the clip is exact, and most_records of them fit in 63 bits."""
     p = glm("half_squared", np.ones((4096, 1)), np.full(4096, -9.0), row_norm=1.0)
     for most in (4096, 2**20, 2**20 + 1, 2**27):
         total = p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), most_records=most)

@@ -14,20 +14,20 @@ from privet.theory.risk import at_least_zero, positive, probability, smaller, wh
 def test_what_is_not_positive_and_finite_is_refused(bad: object) -> None:
     """A constant that gives no bound raises, with what to do."""
     with pytest.raises(InvalidParameter, match="Pass a public constant"):
-        positive("radius", bad)  # type: ignore[arg-type]
+        positive("radius", bad)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.0, 2.5, "3", True, None])
 def test_what_is_no_count_is_refused(bad: object) -> None:
     """A count is a whole number of at least 1."""
     with pytest.raises(InvalidParameter, match="whole number"):
-        whole("steps", bad)  # type: ignore[arg-type]
+        whole("steps", bad)
 
 
 def test_numbers_of_numpy_are_taken() -> None:
     """NumPy scalars become plain numbers."""
-    assert type(whole("n", np.int64(3))) is int  # type: ignore[arg-type]
-    assert type(positive("radius", np.float32(2.0))) is float  # type: ignore[arg-type]
+    assert type(whole("n", np.int64(3))) is int
+    assert type(positive("radius", np.float32(2.0))) is float
 
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
@@ -46,6 +46,6 @@ def test_a_bound_is_a_number_with_a_name() -> None:
     assert float(low) >= 1.0
     assert smaller(low, high) is low
     assert smaller(high, low) is low
-    assert "row 78" in str(low)
+    assert "claim 78" in str(low)
     with pytest.raises(InvalidParameter):
         RiskBound(value=-1.0, theorem="", assumptions=())

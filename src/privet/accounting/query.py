@@ -145,6 +145,8 @@ def ask(
             "Start from Gaussian(noise_multiplier=...) or another event."
         )
     check_neighbours(neighbours)
+    delta = None if delta is None else float(delta)  # a float of fewer bits would round what is computed from it
+    epsilon = None if epsilon is None else float(epsilon)
     if accountant == "auto":
         return _best(run, neighbours, delta, epsilon, tight)
     if accountant not in ACCOUNTANTS:

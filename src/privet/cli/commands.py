@@ -39,9 +39,9 @@ _delta = click.option("--delta", type=float, required=True, help="Probability le
 @click.group(cls=Answers, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(privet.__version__, prog_name="privet")
 def main() -> None:
-    """Train private models of tables, and price private runs by an upper bound that is proved.
+    """Train private models of tables, and compute the epsilon of private runs, an upper bound that is proved.
 
-    To price, describe one DP-SGD run by flags, or anything by --events FILE.
+    For an epsilon, describe one DP-SGD run by flags, or anything by --events FILE.
     """
 
 

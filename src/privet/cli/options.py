@@ -106,7 +106,7 @@ def one_run(command: Callable[..., None]) -> Callable[..., None]:
         if events is None:
             if noise_multiplier is None:
                 raise InvalidParameter(
-                    "Expected --noise-multiplier and --steps, or --events FILE, got neither: there is no run to price. "
+                    "Expected --noise-multiplier and --steps, or --events FILE, got neither: there is no run. "
                     "For DP-SGD say for example --noise-multiplier 1.1 --sampling-rate 256/60000 --steps 14062."
                 )
             step = step_of(sampling_rate=sampling_rate, batch=batch, records=records, sampling=sampling)
@@ -146,8 +146,8 @@ def step_of(
     if sized and sampling is None:
         raise InvalidParameter(
             "Expected --sampling with --batch and --records, got none: batches drawn by chance and shuffled ones have "
-            "different prices. Say poisson if each record joins by its own coin, without-replacement if every batch is "
-            "a fresh random subset, none if batches come from a shuffled pass."
+            "different epsilons. Say poisson if each record joins by its own coin, without-replacement if every batch "
+            "is a fresh random subset, none if batches come from a shuffled pass."
         )
     if sampling == "without-replacement" and not sized:
         raise InvalidParameter(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import is_number
 from privet.errors import InvalidParameter
 
 __all__ = ["MOST_RECORDS", "LatticeSum", "check_clip", "check_count", "lattice_step"]
@@ -21,8 +21,7 @@ _EXPONENT = 400  # clips between 2^-400 and 2^400, so that no power of two below
 
 def check_clip(clip: float, *, name: str = "clip") -> float:
     """Return `clip` as a positive float of a size that floats can hold, else say why not."""
-    ok = isinstance(clip, numbers.Real) and not isinstance(clip, bool) and math.isfinite(clip)
-    if not ok or not 2.0**-_EXPONENT <= float(clip) <= 2.0**_EXPONENT:  # a NumPy single would warn
+    if not is_number(clip) or not 2.0**-_EXPONENT <= float(clip) <= 2.0**_EXPONENT:  # a NumPy single would warn
         raise InvalidParameter(
             f"Expected {name} to be a positive finite number, got {clip!r}: it bounds what one record can change, "
             "and the noise is scaled by it. Use the size of a typical gradient, e.g. 1."
@@ -64,8 +63,8 @@ def check_count(count: int, most_records: int) -> None:
 class LatticeSum:
     """A sum of clipped records, in whole lattice steps: exact, so no order of rows can show in it. Private.
 
-    Promise: emptying, adding or removing one record moves `units × step` by at most `clip` in l2 norm, exactly;
-    exchanging one, by at most 2 × clip.
+    Promise: zeroing out, adding or removing one record moves `units × step` by at most `clip` in l2 norm, exactly;
+    replacing one, by at most 2 × clip.
 
     `within` counts the records whose gradient was no longer than the clip, less half of all that counted: the
     statistic of adaptive clipping, in halves, so that one record moves it by at most 1.

@@ -1,4 +1,4 @@
-"""Ways to bound what one record contributes; every one of them is enforced, none is believed."""
+"""Clipping rules: ways to bound what one record contributes; every one of them is enforced, none is believed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import between, is_number, positive
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 
@@ -111,11 +112,8 @@ class Automatic:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clip", check_clip(self.clip))
-        if not (math.isfinite(self.stability) and self.stability > 0):
-            raise InvalidParameter(
-                f"Expected stability to be a positive finite number, got {self.stability!r}: a gradient of zero "
-                "would be divided by zero. Use a small part of a typical gradient norm, e.g. 0.01."
-            )
+        hint = "Use a small part of a typical gradient norm, e.g. 0.01."
+        positive("stability", self.stability, because="a gradient of zero would be divided by zero", use=hint)
 
     def factor(self, norms: FloatArray) -> FloatArray:
         return self.clip / (norms + self.stability)
@@ -148,14 +146,11 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clip", check_clip(self.clip))
-        if not 0 < self.quantile < 1:
-            raise InvalidParameter(
-                f"Expected quantile in (0, 1), got {self.quantile!r}: the clip follows the gradient norm that this "
-                "share of records stays below. Use 0.5."
-            )
+        why = "the clip follows the gradient norm that this share of records stays below"
+        between("quantile", self.quantile, 0, 1, because=why, use="Use 0.5.")
         for name in ("rate", "count_noise"):
             value = getattr(self, name)
-            if not 2.0**-20 <= value <= 2.0**28:
+            if not (is_number(value) and 2.0**-20 <= value <= 2.0**28):
                 raise InvalidParameter(
                     f"Expected {name} to be a positive number of an ordinary size, got {value!r}: the clip could not "
                     "be learnt privately. Use rate=0.2, and a count_noise of about a twentieth of the expected batch."

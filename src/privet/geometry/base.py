@@ -8,18 +8,19 @@ NumPy's pairwise ones, so that the result does not depend on the number of threa
 from __future__ import annotations
 
 import math
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privet._checks import positive, whole
 from privet.errors import InvalidParameter
 
-__all__ = ["ConvexSet", "Domain", "Vector", "check_positive", "check_size", "frozen_vector", "length", "pulled_in"]
+__all__ = ["ConvexSet", "Domain", "Vector", "check_radius", "check_size", "frozen_vector", "length", "pulled_in"]
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -118,14 +119,13 @@ class Domain(ABC):
 
     def contains(self, theta: ArrayLike, tolerance: float = 0.0) -> bool:
         """Whether each inequality that defines the set holds up to `tolerance`, in the unit of theta."""
-        if not (isinstance(tolerance, numbers.Real) and tolerance >= 0.0):
-            raise InvalidParameter(
-                f"Expected tolerance to be a number of at least 0, got {tolerance!r}: no point would qualify. "
-                "Use 0, or a few units in the last place."
-            )
+        hint = "Use 0, or a few units in the last place."
+        tolerance = positive(
+            "tolerance", tolerance, zero=True, infinite=True, because="no point would qualify", use=hint
+        )
         point = self._flat("theta", theta)
         with np.errstate(all="ignore"):
-            return bool(np.isfinite(point).all()) and self._holds(point, float(tolerance))
+            return bool(np.isfinite(point).all()) and self._holds(point, tolerance)
 
     def support(self, direction: ArrayLike) -> float:
         """The supremum of ⟨direction, p⟩ over p in the set; ∞ if there is none, NaN for a direction not finite."""
@@ -178,39 +178,13 @@ def pulled_in(at: Callable[[float], Vector], holds: Callable[[Vector, float], bo
     return inner
 
 
-def check_positive(name: str, value: float, breaks: str) -> float:
-    """Return a positive finite parameter as a float, else say why not.
+check_radius = partial(
+    positive, "radius", because="the ball would be empty, a point or everything", use="Use a number above 0."
+)
+"""Return the radius of a ball as a positive finite float, else say why not."""
 
-    Examples
-    --------
-    >>> check_positive("radius", 0, "the ball would be empty")
-    Traceback (most recent call last):
-        ...
-    privet.errors.InvalidParameter: Expected radius to be a positive finite number, got 0: the ball would be empty. \
-Pass radius as a plain number above 0.
-    """
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0.0 < value < math.inf:
-        return float(value)
-    raise InvalidParameter(
-        f"Expected {name} to be a positive finite number, got {value!r}: {breaks}. "
-        f"Pass {name} as a plain number above 0."
-    )
-
-
-def check_size(name: str, value: int) -> int:
-    """Return a number of coordinates as an int of at least 1, else say why not.
-
-    Examples
-    --------
-    >>> check_size("size", 3)
-    3
-    """
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1:
-        return int(value)
-    raise InvalidParameter(
-        f"Expected {name} to be a whole number of at least 1, got {value!r}: it is a number of coordinates. "
-        f"Pass {name} as a plain integer."
-    )
+check_size = partial(whole, because="it is a number of coordinates", use="Pass a plain integer.")
+"""Return a number of coordinates as an int of at least 1, else say why not."""
 
 
 def frozen_vector(name: str, value: ArrayLike, *, infinite: bool = False) -> Vector:

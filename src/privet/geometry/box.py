@@ -29,7 +29,7 @@ class Box(Domain):
         if not (np.all(self.low <= self.high) and np.all(self.low < np.inf) and np.all(self.high > -np.inf)):
             raise InvalidParameter(
                 f"Expected low ≤ high in every coordinate, low < ∞ and high > −∞, got low={self.low!r}, "
-                f"high={self.high!r}: the box would be empty. Exchange the two where they are the wrong way round."
+                f"high={self.high!r}: the box would be empty. Swap the two where they are the wrong way round."
             )
 
     @property

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privet._checks import number
 from privet.errors import InvalidParameter
 from privet.geometry.base import Domain, Vector, frozen_vector, length
 
@@ -30,13 +30,8 @@ class HalfSpace(Domain):
                 "Expected a normal that is not 0, got 0: it would constrain nothing, or everything. "
                 "Use whole_space() for no constraint."
             )
-        offset = self.offset
-        if not (isinstance(offset, numbers.Real) and not isinstance(offset, bool) and math.isfinite(offset)):
-            raise InvalidParameter(
-                f"Expected offset to be a finite number, got {offset!r}: the half-space would be everything or empty. "
-                "Use whole_space() for no constraint."
-            )
-        object.__setattr__(self, "offset", float(offset))
+        why, hint = "the half-space would be everything or empty", "Use whole_space() for no constraint."
+        object.__setattr__(self, "offset", number("offset", self.offset, because=why, use=hint))
 
     @property
     def size(self) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.geometry.base import Domain, Vector, check_positive, pulled_in
+from privet.geometry.base import Domain, Vector, check_radius, pulled_in
 from privet.geometry.simplex import onto_simplex
 
 __all__ = ["L1Ball", "l1_ball"]
@@ -19,8 +19,7 @@ class L1Ball(Domain):
     radius: float
 
     def __post_init__(self) -> None:
-        radius = check_positive("radius", self.radius, "the ball would be empty, a point or everything")
-        object.__setattr__(self, "radius", radius)
+        object.__setattr__(self, "radius", check_radius(self.radius))
 
     @property
     def size(self) -> int | None:

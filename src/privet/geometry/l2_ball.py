@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.geometry.base import Domain, Vector, check_positive, frozen_vector, length, pulled_in
+from privet.geometry.base import Domain, Vector, check_radius, frozen_vector, length, pulled_in
 
 __all__ = ["L2Ball", "l2_ball"]
 
@@ -20,8 +20,7 @@ class L2Ball(Domain):
     middle: Vector | None = None
 
     def __post_init__(self) -> None:
-        radius = check_positive("radius", self.radius, "the ball would be empty, a point or everything")
-        object.__setattr__(self, "radius", radius)
+        object.__setattr__(self, "radius", check_radius(self.radius))
 
     @property
     def size(self) -> int | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.geometry.base import Domain, Vector, check_positive, check_size
+from privet._checks import positive
+from privet.geometry.base import Domain, Vector, check_size
 
 __all__ = ["Simplex", "onto_simplex", "simplex"]
 
@@ -46,7 +47,8 @@ class Simplex(Domain):
     points: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "total", check_positive("total", self.total, "the simplex would be empty or a point"))
+        why = "the simplex would be empty or a point"
+        object.__setattr__(self, "total", positive("total", self.total, because=why, use="Use a number above 0."))
         if self.points is not None:
             object.__setattr__(self, "points", check_size("size", self.points))
 

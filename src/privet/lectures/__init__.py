@@ -11,9 +11,9 @@ constant, a sign, an exponent) as a parameter, and names a mutant of it under wh
 from __future__ import annotations
 
 from privet.lectures.claim import Claim, Finding, Kind, Lecture, Verdict, all_claims, all_lectures, look_up, select
+from privet.lectures.noise_rules import RULES, Rule, rule
 from privet.lectures.prescriptions import LecturePrescription, lectures_prescription
 from privet.lectures.registry import Check, all_checks, check, check_for
-from privet.lectures.rules import RULES, Rule, rule
 
 __all__ = [  # noqa: RUF022 - plain order, as everywhere in the house; ruff would put RULES first
     "Check",

@@ -11,9 +11,15 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from privet.errors import InvalidParameter
-from privet.lectures.rules import Rule, rule
+from privet.lectures.noise_rules import Rule, rule
 from privet.privacy import Budget
-from privet.theory.descent import average_iterate_bound, last_iterate_bound, nikolov_bound, rank_bound, second_moment
+from privet.theory.descent_bounds import (
+    average_iterate_bound,
+    last_iterate_bound,
+    nikolov_bound,
+    rank_bound,
+    second_moment,
+)
 from privet.theory.planner import plan_for
 from privet.theory.prescription import Prescription, Schedule
 from privet.theory.risk import RiskBound, positive, whole
@@ -92,10 +98,10 @@ def lectures_prescription(
     Parameters
     ----------
     theorem :
-        "theorem_2_6" (Wu, row 31): T = ε²n²/d, η = Rεn/(TG√(dΛ)), σ of lemma 1.1, R the *diameter*;
-        "theorem_4_1" (Brown, row 49): T = n²ε², σ of claim 3.2, "an appropriate learning rate": the best one;
-        "shamir_zhang" (Razaviyayn, rows 86 to 89): η_t = c/√t, σ by advanced composition, T by "optimizing T";
-        "nikolov" (rows 115 to 117): σ by the ρ rule; T is left open there, and taken as ε²n²/((d+1)Λ), where its
+        "theorem_2_6" (Wu, claim 31): T = ε²n²/d, η = Rεn/(TG√(dΛ)), σ of lemma 1.1, R the *diameter*;
+        "theorem_4_1" (Brown, claim 49): T = n²ε², σ of claim 3.2, "an appropriate learning rate": the best one;
+        "shamir_zhang" (Razaviyayn, claims 86 to 89): η_t = c/√t, σ by advanced composition, T by "optimizing T";
+        "nikolov" (claims 115 to 117): σ by the ρ rule; T is left open there, and taken as ε²n²/((d+1)Λ), where its
         two terms are equal
     n, d, radius, lipschitz, budget, diameter, rank, max_steps : as in `plan_for`; `max_steps` caps both sides
 

@@ -13,7 +13,7 @@ from privet.losses.lookup import loss_named
 from privet.losses.multinomial import MultinomialLoss
 from privet.losses.poisson import CappedPoissonLoss, PoissonLoss
 from privet.losses.quantile import AbsoluteLoss, QuantileLoss, SmoothedQuantileLoss
-from privet.losses.records import LinearRecords, RecordLoss
+from privet.losses.record_losses import LinearRecords, RecordLoss
 from privet.losses.ridge import Ridge
 from privet.losses.squared import SquaredLoss
 from privet.losses.weighted import WeightedLoss

@@ -7,15 +7,27 @@ warns, on a *value*: only on types, shapes and parameters. Messages name a dtype
 from __future__ import annotations
 
 import math
-import numbers
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any, ClassVar, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privet._checks import positive
 from privet.errors import InvalidParameter
 
-__all__ = ["Array", "Loss", "Mask", "check_number", "check_prediction_bound", "finite", "floats", "labels"]
+__all__ = [
+    "Array",
+    "Loss",
+    "Mask",
+    "PointwiseLoss",
+    "check_number",
+    "check_prediction_bound",
+    "finite",
+    "floats",
+    "labels",
+]
 
 Array: TypeAlias = NDArray[np.floating[Any]]
 """Floats, of the precision of the predictions that came in."""
@@ -69,26 +81,8 @@ class Loss(Protocol):
         """Which labels belong to the declared set; a record with any other counts as zero."""
 
 
-def check_number(name: str, value: float, *, least: float = 0.0, strict: bool = True, infinite: bool = False) -> float:
-    """Return a parameter as a float above `least` (or at least that, if not `strict`), else say why not.
-
-    Examples
-    --------
-    >>> check_number("width", -1)
-    Traceback (most recent call last):
-        ...
-    privet.errors.InvalidParameter: Expected width to be a finite number above 0, got -1: no constant follows from it. \
-Pass width as a plain number.
-    """
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if real and (value > least if strict else value >= least) and (infinite or math.isfinite(value)):
-        return float(value)
-    kind = "number" if infinite else "finite number"
-    side = "above" if strict else "of at least"
-    raise InvalidParameter(
-        f"Expected {name} to be a {kind} {side} {least:g}, got {value!r}: no constant follows from it. "
-        f"Pass {name} as a plain number."
-    )
+check_number = partial(positive, because="no constant follows from it", use="Pass a plain number, declared.")
+"""Return a parameter of a loss as a float above 0 (`zero=True`: from 0; `infinite=True`: infinity too), else refuse."""
 
 
 def check_prediction_bound(bound: float) -> float:
@@ -99,7 +93,7 @@ def check_prediction_bound(bound: float) -> float:
     >>> check_prediction_bound(math.inf)
     inf
     """
-    return check_number("prediction_bound", bound, strict=False, infinite=True)
+    return check_number("prediction_bound", bound, zero=True, infinite=True)
 
 
 def labels(y: ArrayLike) -> NDArray[Any]:
@@ -147,3 +141,56 @@ def floats(z: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     # Contiguous, as NumPy's exp rounds differently along some strides, and a record must not feel how it is stored.
     with np.errstate(over="ignore"):
         return np.asarray(z, dtype=dtype, order="C"), np.asarray(y, dtype=dtype, order="C")
+
+
+class PointwiseLoss(ABC):
+    """What our convex losses of one prediction share: precision, silence and checks. A loss adds its mathematics.
+
+    Edges as of `Loss`: `z` and `y` arrive in one precision, and no operation on them warns.
+    """
+
+    __slots__ = ()
+    convex: ClassVar[bool] = True
+    outputs: ClassVar[int] = 1
+
+    @final
+    @np.errstate(all="ignore")
+    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
+        return self._value(*floats(z, y))
+
+    @final
+    @np.errstate(all="ignore")
+    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
+        return self._derivative(*floats(z, y))
+
+    @final
+    @np.errstate(all="ignore")
+    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
+        z, y = floats(z, y)
+        return np.asarray(self._curvature(z, y) + np.zeros_like(y))  # a label of its own row each
+
+    @final
+    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
+        return self._lipschitz(check_prediction_bound(prediction_bound))
+
+    @final
+    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
+        return self._smoothness(check_prediction_bound(prediction_bound))
+
+    @abstractmethod
+    def admissible(self, y: ArrayLike) -> Mask: ...
+
+    @abstractmethod
+    def _value(self, z: Array, y: Array) -> Array: ...
+
+    @abstractmethod
+    def _derivative(self, z: Array, y: Array) -> Array: ...
+
+    @abstractmethod
+    def _curvature(self, z: Array, y: Array) -> Array: ...
+
+    @abstractmethod
+    def _lipschitz(self, bound: float) -> float | None: ...
+
+    @abstractmethod
+    def _smoothness(self, bound: float) -> float | None: ...

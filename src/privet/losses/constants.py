@@ -29,7 +29,7 @@ def prediction_bound(*, row_norm: float, coefficient_norm: float) -> float:
     10.0
     """
     row = check_number("row_norm", row_norm)
-    return row * check_number("coefficient_norm", coefficient_norm, strict=False, infinite=True)
+    return row * check_number("coefficient_norm", coefficient_norm, zero=True, infinite=True)
 
 
 def gradient_bound(loss: Loss, *, row_norm: float, prediction_bound: float = math.inf) -> float | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
+from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite
 
@@ -64,12 +64,9 @@ class CustomLoss:
                 )
         for name in ("lipschitz_constant", "smoothness_constant"):
             if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), strict=False)
-        if not isinstance(self.outputs, numbers.Integral) or isinstance(self.outputs, bool) or self.outputs < 1:
-            raise InvalidParameter(
-                f"Expected outputs to be a whole number of at least 1, got {self.outputs!r}: it is the number of "
-                "predictions a record. Use 1 for one coefficient a feature."
-            )
+                check_number(name, getattr(self, name), zero=True)
+        hint = "Use 1 for one coefficient a feature."
+        whole("outputs", self.outputs, because="it is the number of predictions a record", use=hint)
 
     def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
         check_prediction_bound(prediction_bound)

@@ -7,7 +7,6 @@ with φ(x) for x (lecture 13, after definition 1.1), and the row norm that count
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import ndtri
 
+from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.losses.base import Array, check_number, labels
 
@@ -68,7 +68,7 @@ class AppendOne:
         return np.hstack([rows, np.full((len(rows), 1), self.scale, dtype=rows.dtype)])
 
     def output_norm(self, row_norm: float) -> float:
-        return math.hypot(check_number("row_norm", row_norm, strict=False, infinite=True), float(self.scale))
+        return math.hypot(check_number("row_norm", row_norm, zero=True, infinite=True), float(self.scale))
 
 
 def append_one(X: Any, *, scale: float = 1.0) -> Any:
@@ -118,7 +118,7 @@ class CustomFeatures:
         return self.function(X)
 
     def output_norm(self, row_norm: float) -> float:
-        check_number("row_norm", row_norm, strict=False, infinite=True)
+        check_number("row_norm", row_norm, zero=True, infinite=True)
         return float(self.norm)
 
 
@@ -152,12 +152,8 @@ class RandomFourier:
 
     def __post_init__(self) -> None:
         for name, least in (("inputs", 1), ("frequencies", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-                raise InvalidParameter(
-                    f"Expected {name} to be a whole number of at least {least}, got {value!r}: the map would not be "
-                    f"defined. Pass {name} as a plain integer."
-                )
+            why = "the map would not be defined"
+            whole(name, getattr(self, name), least=least, because=why, use="Pass a plain integer.")
         check_number("scale", self.scale)
 
     def _directions(self) -> Array:
@@ -178,7 +174,7 @@ class RandomFourier:
         return np.hstack([np.cos(angles), np.sin(angles)]) / rows.dtype.type(math.sqrt(self.frequencies))
 
     def output_norm(self, row_norm: float) -> float:
-        check_number("row_norm", row_norm, strict=False, infinite=True)
+        check_number("row_norm", row_norm, zero=True, infinite=True)
         return 1.0
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.losses.base import Array, Mask, check_number, check_prediction_bound, floats, labels
+from privet.losses.base import Array, Mask, PointwiseLoss, check_number, labels
 
 __all__ = ["HingeLoss", "SmoothedHingeLoss"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HingeLoss:
+class HingeLoss(PointwiseLoss):
     """ℓ(z, y) = max(0, 1 − y z), for y in {−1, +1}.
 
     Theorem: the derivative is −y below the kink y z = 1 and 0 above, so it is 1-Lipschitz; at the kink we take 0,
@@ -29,29 +27,19 @@ class HingeLoss:
     (1.0, None)
     """
 
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
-
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _value(self, z: Array, y: Array) -> Array:
         return np.maximum(0.0, 1.0 - y * z)
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _derivative(self, z: Array, y: Array) -> Array:
         return np.where(y * z < 1.0, -y, 0.0)
 
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
-        return np.zeros(np.broadcast_shapes(z.shape, y.shape), dtype=z.dtype)
+    def _curvature(self, z: Array, y: Array) -> Array:
+        return np.zeros_like(z)
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _lipschitz(self, bound: float) -> float | None:
         return 1.0
 
-    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _smoothness(self, bound: float) -> float | None:
         return None
 
     def admissible(self, y: ArrayLike) -> Mask:
@@ -59,7 +47,7 @@ class HingeLoss:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SmoothedHingeLoss:
+class SmoothedHingeLoss(PointwiseLoss):
     """The hinge with its kink rounded off over the last `width` of the margin u = y z, for y in {−1, +1}.
 
     ℓ = 0 for u ≥ 1, (1 − u)²/(2 width) for 1 − width ≤ u ≤ 1, and 1 − u − width/2 below: between the hinge and the
@@ -81,35 +69,26 @@ class SmoothedHingeLoss:
     """
 
     width: float = 1.0
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_number("width", self.width)
 
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _value(self, z: Array, y: Array) -> Array:
         short = 1.0 - y * z
         rounded = np.clip(short, 0.0, float(self.width))
         return rounded * (rounded / (2.0 * float(self.width))) + np.maximum(short - float(self.width), 0.0)
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _derivative(self, z: Array, y: Array) -> Array:
         return -y * np.clip((1.0 - y * z) / float(self.width), 0.0, 1.0)
 
-    @np.errstate(all="ignore")
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _curvature(self, z: Array, y: Array) -> Array:
         short = 1.0 - y * z
         return ((short > 0.0) & (short < float(self.width))).astype(z.dtype) / float(self.width)
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        return min(1.0, (1.0 + check_prediction_bound(prediction_bound)) / float(self.width))
+    def _lipschitz(self, bound: float) -> float | None:
+        return min(1.0, (1.0 + bound) / float(self.width))
 
-    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _smoothness(self, bound: float) -> float | None:
         return 1.0 / float(self.width)
 
     def admissible(self, y: ArrayLike) -> Mask:

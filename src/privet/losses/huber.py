@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite, floats
+from privet.losses.base import Array, Mask, PointwiseLoss, check_number, finite
 
 __all__ = ["HuberLoss"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HuberLoss:
+class HuberLoss(PointwiseLoss):
     """ℓ(z, y) = ½ r² for |r| ≤ threshold and threshold · (|r| − threshold/2) beyond, with r = z − y.
 
     It is what ½ r² becomes when the derivative is clipped at ±`threshold`: a clipped GLM is a Huberised one.
@@ -36,35 +34,25 @@ class HuberLoss:
     """
 
     threshold: float = 1.0
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold)
 
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _value(self, z: Array, y: Array) -> Array:
         distance = np.abs(z - y)
         near = np.minimum(distance, float(self.threshold))
         return 0.5 * np.square(near) + float(self.threshold) * (distance - near)
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _derivative(self, z: Array, y: Array) -> Array:
         return np.clip(z - y, -float(self.threshold), float(self.threshold))
 
-    @np.errstate(all="ignore")
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _curvature(self, z: Array, y: Array) -> Array:
         return (np.abs(z - y) < float(self.threshold)).astype(z.dtype)
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _lipschitz(self, bound: float) -> float | None:
         return float(self.threshold)
 
-    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _smoothness(self, bound: float) -> float | None:
         return 1.0
 
     def admissible(self, y: ArrayLike) -> Mask:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from privet.errors import InvalidParameter
-from privet.losses.base import Array, Mask, check_prediction_bound, floats, labels
+from privet.losses.base import Array, Mask, PointwiseLoss, labels
 
 __all__ = ["BinaryLabels", "LogisticLoss"]
 
@@ -20,7 +19,7 @@ BinaryLabels: TypeAlias = Literal["zero_one", "plus_minus_one"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LogisticLoss:
+class LogisticLoss(PointwiseLoss):
     """ℓ(z, s) = log(1 + e^(−s z)) with s = ±1; for labels y in {0, 1}, s = 2y − 1, bit for bit the same.
 
     In the other notation (lecture 13, example 1.3) this is the cross-entropy of the sigmoid p = 1/(1 + e^(−z)):
@@ -43,8 +42,6 @@ class LogisticLoss:
     """
 
     labels: BinaryLabels = "zero_one"
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if self.labels not in get_args(BinaryLabels):
@@ -53,33 +50,28 @@ class LogisticLoss:
                 "different classes in the two. Say how the classes are written."
             )
 
-    def _margin(self, z: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    def _margin(self, z: Array, y: Array) -> tuple[Array, Array]:
         """Return (s z, s)."""
-        z, y = floats(z, y)
         sign = 2.0 * y - 1.0 if self.labels == "zero_one" else y
         return sign * z, sign
 
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
+    def _value(self, z: Array, y: Array) -> Array:
         margin, _ = self._margin(z, y)
         return np.logaddexp(0.0, -margin, dtype=margin.dtype)
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
+    def _derivative(self, z: Array, y: Array) -> Array:
         margin, sign = self._margin(z, y)
         return -sign / (1.0 + np.exp(margin))  # e^margin may be ∞, and then 0 is right
 
-    @np.errstate(all="ignore")
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
+    def _curvature(self, z: Array, y: Array) -> Array:
         margin, _ = self._margin(z, y)
         odds = np.exp(-np.abs(margin))
         return odds / np.square(1.0 + odds)
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        return float(expit(check_prediction_bound(prediction_bound)))
+    def _lipschitz(self, bound: float) -> float | None:
+        return float(expit(bound))
 
-    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _smoothness(self, bound: float) -> float | None:
         return 0.25
 
     def admissible(self, y: ArrayLike) -> Mask:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.losses.base import Array, Mask, check_prediction_bound, floats, labels
 
@@ -51,12 +51,8 @@ class MultinomialLoss:
     convex: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        count = self.classes
-        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < 2:
-            raise InvalidParameter(
-                f"Expected classes to be a whole number of at least 2, got {count!r}: there would be nothing to "
-                "choose between. Use the number of classes that may occur, declared, not counted."
-            )
+        hint = "Use the number of classes that may occur, declared, not counted."
+        whole("classes", self.classes, least=2, because="there would be nothing to choose between", use=hint)
 
     @property
     def outputs(self) -> int:

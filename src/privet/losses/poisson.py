@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.errors import InvalidParameter
-from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite, floats, labels
+from privet._checks import whole
+from privet.losses.base import Array, Mask, PointwiseLoss, check_number, finite, labels
 
 __all__ = ["CappedPoissonLoss", "PoissonLoss"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PoissonLoss:
+class PoissonLoss(PointwiseLoss):
     """ℓ(z, y) = e^z − y z: minus the log likelihood of the count y at mean e^z, without the constant log y!.
 
     Theorem: the derivative e^z − y grows with z and falls with y, so over |z| ≤ B and counts 0 … Y it lies between
@@ -38,42 +36,31 @@ class PoissonLoss:
     """
 
     largest_count: int | None = None
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        count = self.largest_count
-        if count is not None and (not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < 1):
-            raise InvalidParameter(
-                f"Expected largest_count to be a whole number of at least 1, got {count!r}: it bounds the labels. "
-                "Use a count that is known without looking at the data, or None."
-            )
+        if self.largest_count is not None:
+            hint = "Use a count that is known without looking at the data, or None."
+            whole("largest_count", self.largest_count, because="it bounds the labels", use=hint)
 
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _value(self, z: Array, y: Array) -> Array:
         mean = np.exp(z)
         return np.where(np.isinf(mean), mean, mean - y * z)  # e^z beats y z, also where both are beyond floats
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _derivative(self, z: Array, y: Array) -> Array:
         return np.exp(z) - y
 
-    @np.errstate(all="ignore")
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
-        return np.exp(z) + np.zeros_like(y)
+    def _curvature(self, z: Array, y: Array) -> Array:
+        return np.exp(z)
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        steepest = self.smoothness(prediction_bound)
+    def _lipschitz(self, bound: float) -> float | None:
+        steepest = self._smoothness(bound)
         if steepest is None or self.largest_count is None:
             return None
-        return max(steepest, int(self.largest_count) - math.exp(-prediction_bound))
+        return max(steepest, int(self.largest_count) - math.exp(-bound))
 
     @np.errstate(all="ignore")
-    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
-        steepest = float(np.exp(check_prediction_bound(prediction_bound)))
+    def _smoothness(self, bound: float) -> float | None:
+        steepest = float(np.exp(bound))
         return steepest if math.isfinite(steepest) else None
 
     def admissible(self, y: ArrayLike) -> Mask:
@@ -83,7 +70,7 @@ class PoissonLoss:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CappedPoissonLoss:
+class CappedPoissonLoss(PointwiseLoss):
     """ℓ(z, y) = (e^z − y z)/unit as long as e^z ≤ most, and linear with slope (most − y)/unit beyond; y in [0, most].
 
     Its derivative is that of a rate which stops growing at `most`: (min(e^z, most) − y)/unit. Where all rates are at
@@ -104,37 +91,28 @@ class CappedPoissonLoss:
 
     most: float
     unit: float = 1.0
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_number("most", self.most)
         check_number("unit", self.unit)
 
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _value(self, z: Array, y: Array) -> Array:
         most, end = float(self.most), math.log(self.most)
         before = np.exp(np.minimum(z, end)) - y * np.minimum(z, end)
         return np.asarray((before + (most - y) * np.maximum(z - end, 0.0)) / float(self.unit))
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _derivative(self, z: Array, y: Array) -> Array:
         return np.asarray((np.minimum(np.exp(z), float(self.most)) - y) / float(self.unit))
 
-    @np.errstate(all="ignore")
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _curvature(self, z: Array, y: Array) -> Array:
         rate = np.exp(z)
-        return np.asarray(np.where(rate <= float(self.most), rate, 0.0) / float(self.unit) + np.zeros_like(y))
+        return np.asarray(np.where(rate <= float(self.most), rate, 0.0) / float(self.unit))
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        steepest = self.smoothness(prediction_bound)
-        return max(steepest, (float(self.most) - math.exp(-prediction_bound)) / float(self.unit))
+    def _lipschitz(self, bound: float) -> float | None:
+        steepest = self._smoothness(bound)
+        return max(steepest, (float(self.most) - math.exp(-bound)) / float(self.unit))
 
-    def smoothness(self, prediction_bound: float = math.inf) -> float:
-        bound = check_prediction_bound(prediction_bound)
+    def _smoothness(self, bound: float) -> float:
         return (float(self.most) if bound >= math.log(self.most) else math.exp(bound)) / float(self.unit)
 
     def admissible(self, y: ArrayLike) -> Mask:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.errors import InvalidParameter
-from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite, floats
+from privet._checks import between
+from privet.losses.base import Array, Mask, PointwiseLoss, check_number, finite
 
 __all__ = ["AbsoluteLoss", "QuantileLoss", "SmoothedQuantileLoss"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AbsoluteLoss:
+class AbsoluteLoss(PointwiseLoss):
     """ℓ(z, y) = |z − y|, minimised by a median.
 
     Theorem: the derivative is ±1, and 0 (one of the subgradients) at z = y, so ℓ is 1-Lipschitz. It jumps, so there
@@ -30,29 +28,19 @@ class AbsoluteLoss:
     (1.0, None)
     """
 
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
-
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _value(self, z: Array, y: Array) -> Array:
         return np.abs(z - y)
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _derivative(self, z: Array, y: Array) -> Array:
         return np.sign(z - y)
 
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
-        return np.zeros(np.broadcast_shapes(z.shape, y.shape), dtype=z.dtype)
+    def _curvature(self, z: Array, y: Array) -> Array:
+        return np.zeros_like(z)
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _lipschitz(self, bound: float) -> float | None:
         return 1.0
 
-    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _smoothness(self, bound: float) -> float | None:
         return None
 
     def admissible(self, y: ArrayLike) -> Mask:
@@ -60,7 +48,7 @@ class AbsoluteLoss:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class QuantileLoss:
+class QuantileLoss(PointwiseLoss):
     """ℓ(z, y) = level · (y − z) where z < y and (1 − level) · (z − y) where z > y, minimised by that quantile.
 
     Theorem: the derivative is −level, 1 − level, or 0 (one of the subgradients) at z = y, so the Lipschitz constant
@@ -80,34 +68,25 @@ class QuantileLoss:
     """
 
     level: float
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         _check_level(self.level)
 
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _value(self, z: Array, y: Array) -> Array:
         level, above = float(self.level), z - y
         return np.where(above > 0.0, (1.0 - level) * above, -level * above)
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _derivative(self, z: Array, y: Array) -> Array:
         level, above = float(self.level), np.sign(z - y)
         return np.where(above > 0.0, (1.0 - level) * above, level * above)
 
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
-        return np.zeros(np.broadcast_shapes(z.shape, y.shape), dtype=z.dtype)
+    def _curvature(self, z: Array, y: Array) -> Array:
+        return np.zeros_like(z)
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _lipschitz(self, bound: float) -> float | None:
         return max(float(self.level), 1.0 - float(self.level))
 
-    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _smoothness(self, bound: float) -> float | None:
         return None
 
     def admissible(self, y: ArrayLike) -> Mask:
@@ -115,7 +94,7 @@ class QuantileLoss:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SmoothedQuantileLoss:
+class SmoothedQuantileLoss(PointwiseLoss):
     """The quantile loss with its kink rounded over `width`: the average of ℓ(z + u, y) over |u| ≤ width/2.
 
     Theorem: the derivative is clip(r/width + ½, 0, 1) − level with r = z − y, the share of u for which z + u is above
@@ -138,38 +117,28 @@ class SmoothedQuantileLoss:
 
     level: float
     width: float
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         _check_level(self.level)
         check_number("width", self.width)
 
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _value(self, z: Array, y: Array) -> Array:
         above, width = z - y, float(self.width)
         inside = np.clip(above / width, -0.5, 0.5)
         # ½|r| becomes width · (inside²/2 + 1/8) in the window, and is itself outside
         half = np.where(np.abs(above) < width / 2, width * (inside * inside / 2 + 0.125), np.abs(above) / 2)
         return half + (0.5 - float(self.level)) * above
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _derivative(self, z: Array, y: Array) -> Array:
         return np.clip((z - y) / float(self.width) + 0.5, 0.0, 1.0) - float(self.level)
 
-    @np.errstate(all="ignore")
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _curvature(self, z: Array, y: Array) -> Array:
         return (np.abs(z - y) < float(self.width) / 2).astype(z.dtype) / float(self.width)
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _lipschitz(self, bound: float) -> float | None:
         return max(float(self.level), 1.0 - float(self.level))
 
-    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _smoothness(self, bound: float) -> float | None:
         return 1.0 / float(self.width)
 
     def admissible(self, y: ArrayLike) -> Mask:
@@ -177,8 +146,5 @@ class SmoothedQuantileLoss:
 
 
 def _check_level(level: float) -> None:
-    if check_number("level", level) >= 1.0:
-        raise InvalidParameter(
-            f"Expected level in (0, 1), got {level!r}: no prediction is that quantile. "
-            "Use 0.5 for the median, 0.9 for the ninth decile."
-        )
+    hint = "Use 0.5 for the median, 0.9 for the ninth decile."
+    between("level", level, 0, 1, because="no prediction is that quantile", use=hint)

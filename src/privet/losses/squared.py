@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite, floats, labels
+from privet.losses.base import Array, Mask, PointwiseLoss, check_number, finite, labels
 
 __all__ = ["SquaredLoss"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SquaredLoss:
+class SquaredLoss(PointwiseLoss):
     """ℓ(z, y) = (`factor`/2) (z − y)², whose derivative is `factor` · (z − y).
 
     `factor=2` is (z − y)², as in the lectures (13, example 1.2); `factor=1` is ½ (z − y)². Forgetting the 2 in the
@@ -39,36 +38,27 @@ class SquaredLoss:
 
     factor: float = 2.0
     label_bound: float | None = None
-    convex: ClassVar[bool] = True
-    outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_number("factor", self.factor)
         if self.label_bound is not None:
             check_number("label_bound", self.label_bound)
 
-    @np.errstate(all="ignore")
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _value(self, z: Array, y: Array) -> Array:
         return float(self.factor) / 2.0 * np.square(z - y)
 
-    @np.errstate(all="ignore")
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
+    def _derivative(self, z: Array, y: Array) -> Array:
         return float(self.factor) * (z - y)
 
-    def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        z, y = floats(z, y)
-        return np.full(np.broadcast_shapes(z.shape, y.shape), self.factor, dtype=z.dtype)
+    def _curvature(self, z: Array, y: Array) -> Array:
+        return np.full_like(z, self.factor)
 
-    def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
-        bound = check_prediction_bound(prediction_bound)
+    def _lipschitz(self, bound: float) -> float | None:
         if self.label_bound is None or math.isinf(bound):
             return None
         return float(self.factor) * (bound + float(self.label_bound))
 
-    def smoothness(self, prediction_bound: float = math.inf) -> float | None:
-        check_prediction_bound(prediction_bound)
+    def _smoothness(self, bound: float) -> float | None:
         return float(self.factor)
 
     def admissible(self, y: ArrayLike) -> Mask:

@@ -8,13 +8,14 @@ Error bounds: docs/proofs/noise.md, section 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import is_number, is_whole
 from privet.errors import InvalidParameter
-from privet.randomness import Words
+from privet.randomness import Random, Words
 
 __all__ = [
     "LEAST",
@@ -24,6 +25,7 @@ __all__ = [
     "blocks",
     "check_size",
     "check_units",
+    "drawn",
     "exponential",
     "flip",
     "round_into",
@@ -106,9 +108,25 @@ def round_into(values: Floats, out: Integers, error: float, whole: Floats) -> ND
     return None if values.max(initial=0.0) < 0.5 - error else values >= 0.5 - error
 
 
+def drawn(
+    fill: Callable[[Random, float, Floats | None, Integers, Scratch], None],
+    random: Random,
+    name: str,
+    level: float,
+    size: int | tuple[int, ...],
+) -> Integers:
+    """Return whole numbers of that shape, filled block by block with noise of that level."""
+    level, shape = check_units(name, level), check_size(size)
+    noise = np.empty(math.prod(shape), dtype=np.int64)
+    scratch = Scratch(noise.size)
+    for block in blocks(noise.size):
+        fill(random, level, None, noise[block], scratch)
+    return noise.reshape(shape)
+
+
 def check_units(name: str, value: float) -> float:
     """Return a noise level in lattice steps, or say why it is refused."""
-    if not (isinstance(value, int | float | np.number) and LEAST <= value <= LARGEST):
+    if not (is_number(value) and LEAST <= value <= LARGEST):
         raise InvalidParameter(
             f"Expected {name} from 2**10 to 2**50 lattice steps, got {value!r}: below, the lattice would be as "
             "coarse as the noise; above, the integers would not hold it. Choose the step to fit the noise."
@@ -119,7 +137,7 @@ def check_units(name: str, value: float) -> float:
 def check_size(size: int | tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that `size` means, or say why there is none."""
     shape = size if isinstance(size, tuple) else (size,)
-    if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in shape):
+    if not all(is_whole(n) and n >= 0 for n in shape):
         raise InvalidParameter(
             f"Expected a size of whole numbers, at least 0, got {size!r}: there is no such array. "
             "Pass an int or a tuple of ints."

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from privet.noise.exact import exact_gaussian_pair
-from privet.noise.fast import Floats, Integers, Scratch, blocks, check_size, check_units, exponential, flip, round_into
+from privet.noise.fast import Floats, Integers, Scratch, drawn, exponential, flip, round_into
 from privet.randomness import Random, Words
 
 __all__ = ["fill_gaussian", "rounded_gaussian"]
@@ -27,7 +27,7 @@ def rounded_gaussian(random: Random, stddev: float, size: int | tuple[int, ...])
 
     Promise: for ideal words the law is exact, to the last bit of probability: nothing has to be added to δ for it.
     As q + round(sZ) = round(q + sZ) for a whole q, adding this to a whole number is post-processing of the continuous
-    Gaussian mechanism, whose price holds unchanged. Proof: docs/proofs/noise.md.
+    Gaussian mechanism, whose privacy cost holds unchanged. Proof: docs/proofs/noise.md.
     Time: the same work for every coordinate, whatever the noise. With probability 2⁻⁴⁴ · stddev a coordinate is within
     the float error of a cell's edge and is decided with more bits, which takes some 0.1 ms: unnoticed up to a stddev of
     2²⁷, half as long again at 2³⁰, slow above 2³². `add_gaussian` avoids that for any stddev.
@@ -44,13 +44,7 @@ def rounded_gaussian(random: Random, stddev: float, size: int | tuple[int, ...])
     >>> noise.dtype, f"{noise.std() / 2**20:.2f}"
     (dtype('int64'), '1.00')
     """
-    stddev = check_units("stddev", stddev)
-    shape = check_size(size)
-    noise = np.empty(math.prod(shape), dtype=np.int64)
-    scratch = Scratch(noise.size)
-    for block in blocks(noise.size):
-        fill_gaussian(random, stddev, None, noise[block], scratch)
-    return noise.reshape(shape)
+    return drawn(fill_gaussian, random, "stddev", stddev, size)
 
 
 def fill_gaussian(random: Random, stddev: float, offset: Floats | None, out: Integers, scratch: Scratch) -> None:
@@ -74,9 +68,8 @@ def fill_gaussian(random: Random, stddev: float, offset: Floats | None, out: Int
             doubtful[: near.size] |= near
     for index in np.flatnonzero(doubtful):
         pair = [i for i in (index, count + index) if i < out.size]
-        offsets = [0.0 if offset is None else float(offset[i]) for i in pair] + [
-            0.0
-        ]  # of an odd size the last is unused
+        offsets = [0.0 if offset is None else float(offset[i]) for i in pair]
+        offsets.append(0.0)  # of an odd size the last is unused
         bits = (int(angle[index]), int(radius[index]), int(tail[index]))
         out[pair] = exact_gaussian_pair(random, bits, stddev, (offsets[0], offsets[1]))[: len(pair)]
 

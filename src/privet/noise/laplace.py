@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from privet.noise.exact import exact_laplace
-from privet.noise.fast import Floats, Integers, Scratch, blocks, check_size, check_units, exponential, flip, round_into
+from privet.noise.fast import Floats, Integers, Scratch, drawn, exponential, flip, round_into
 from privet.randomness import Random
 
 __all__ = ["fill_laplace", "rounded_laplace"]
@@ -34,13 +32,7 @@ def rounded_laplace(random: Random, scale: float, size: int | tuple[int, ...]) -
     >>> noise.dtype, f"{abs(noise).mean() / 2**20:.2f}"
     (dtype('int64'), '1.00')
     """
-    scale = check_units("scale", scale)
-    shape = check_size(size)
-    noise = np.empty(math.prod(shape), dtype=np.int64)
-    scratch = Scratch(noise.size)
-    for block in blocks(noise.size):
-        fill_laplace(random, scale, None, noise[block], scratch)
-    return noise.reshape(shape)
+    return drawn(fill_laplace, random, "scale", scale, size)
 
 
 def fill_laplace(random: Random, scale: float, offset: Floats | None, out: Integers, scratch: Scratch) -> None:

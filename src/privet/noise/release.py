@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from privet._checks import positive
 from privet.errors import InvalidParameter
 from privet.noise.fast import LEAST, Floats, Integers, Scratch, blocks
 from privet.noise.gaussian import fill_gaussian
@@ -24,7 +25,7 @@ def add_gaussian(units: Integers, *, step: float, noise_stddev: float, random: R
     """Return round((units · step + noise_stddev · Z)/g) · g, Z ideal standard normals, g a public power of two.
 
     Promise: post-processing of the continuous Gaussian mechanism on the sum units · step, exactly, for ideal words; so
-    `Gaussian` of the accountants prices it. The result is on the lattice of g whatever the sum is, so that no bit of
+    `Gaussian` of the accountants describes it. The result is on the lattice of g whatever the sum is, so that no bit of
     the float format tells anything. g = step if the noise is below 2²¹ steps, else 2²⁰ to 2²¹ times finer than the
     noise. Values of 2⁵³ g or more are rounded to 53 bits, again post-processing.
     Edges: sums beyond 2⁶² units are clamped to that, which moves two of them no further apart; nothing is raised that
@@ -101,13 +102,10 @@ def _release(
 
 def _ratio(step: float, noise: float, name: str) -> float:
     """Return the noise in lattice steps, exactly; refuse what no lattice noise can be drawn for."""
-    for label, value in (("step", step), (name, noise)):
-        if not (isinstance(value, int | float | np.number) and 0.0 < value < math.inf):
-            raise InvalidParameter(
-                f"Expected {label} to be a positive finite number, got {value!r}: without noise nothing is private. "
-                "Set it from the plan."
-            )
-    step, noise = float(step), float(noise)
+    step, noise = (
+        positive(label, value, because="without noise nothing is private", use="Set it from the plan.")
+        for label, value in (("step", step), (name, noise))
+    )
     if math.frexp(step)[0] != 0.5 or not 2.0**-900 <= step <= 2.0**900:
         raise InvalidParameter(
             f"Expected step to be a power of two from 2**-900 to 2**900, got {step!r}: other lattices are not exact in "

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from privet import accounting
 from privet._checks import whole
 from privet.accounting import Event, calibrate
-from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.clipping import Bounding
 from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter
@@ -30,7 +30,8 @@ class Plan:
 
     `plan.event` is what the accountants price; a `Meter` that holds the plan draws exactly its batches and noise, in
     its order, and refuses anything else. So what is run is what was priced. `records` is the number of records; under
-    "add_remove", where that is private, it is a public guess that scales steps and nothing else. With `unit="person"`
+    "add_remove", where that is private, it is a public guess that scales steps and nothing else; None where nothing
+    depends on it. With `unit="person"`
     a record is all that one person has. `budget` is what the plan was calibrated to, if it was. A release may stand in
     the plan several times, where others come between.
 
@@ -51,16 +52,17 @@ class Plan:
     """
 
     releases: tuple[Release, ...]
-    records: int
     neighbours: Neighbours
+    records: int | None = None
     unit: Unit = "record"
     budget: Budget | None = None
 
     def __post_init__(self) -> None:
         check_neighbours(self.neighbours)
         check_unit(self.unit)
-        because, use = "rates, divisors and steps follow from it", "Pass a public number of records."
-        object.__setattr__(self, "records", whole("records", self.records, because=because, use=use))
+        if self.records is not None or not all(isinstance(r.sampling, FullBatch) for r in self.releases):
+            because, use = "rates, divisors and steps follow from it", "Pass a public number of records."
+            object.__setattr__(self, "records", whole("records", self.records, because=because, use=use))
         object.__setattr__(self, "releases", tuple(self.releases))
         named: dict[str, Release] = {}
         for release in self.releases:
@@ -102,18 +104,26 @@ class Plan:
         """What the whole run releases, for the accountants."""
         run: Event | None = None
         for name in self.names:
-            part = self[name].event(records=self.records, neighbours=self.neighbours, times=self.times(name))
+            part = self[name].event(records=self.records or 1, neighbours=self.neighbours, times=self.times(name))
             run = part if run is None else run + part
         return run  # type: ignore[return-value]  # there is at least one
 
+    @property
+    def count(self) -> int:
+        """The public number of records, which a sum is divided by; refused where the plan has none."""
+        because, use = "sums are divided by it", "Plan with records=..., a public number."
+        return whole("records", self.records, because=because, use=use)
+
     def batch_size(self, name: str) -> float:
         """The public divisor that turns a sum into a mean."""
-        return self[name].sampling.batch_size(self.records)
+        return self[name].sampling.batch_size(self.count)
 
     def most_records(self, name: str) -> int:
         """A public bound on the records of one sum, for its lattice."""
+        if self.records is None or self.neighbours == "add_remove":
+            return MOST_RECORDS
         most = self[name].sampling.most(self.records)
-        return MOST_RECORDS if most is None or self.neighbours == "add_remove" else most
+        return MOST_RECORDS if most is None else most
 
     def guarantee(self, *, delta: float | None = None) -> Guarantee:
         """What the run promises at `delta` (the budget's, if left out), with its assumptions."""
@@ -209,8 +219,8 @@ def gradient_plan(
     --------
     >>> from privet.clipping import Clip
     >>> from privet.sampling import Poisson
-    >>> plan = gradient_plan(sampling=Poisson(rate=0.01), bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=1_000,
-    ...                      records=10_000, neighbours="add_remove")
+    >>> plan = gradient_plan(sampling=Poisson(sampling_rate=0.01), bounding=Clip(clip=1.0), noise_multiplier=1.0,
+    ...                      steps=1_000, records=10_000, neighbours="add_remove")
     >>> plan.event
     Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1000
     >>> round(plan.guarantee(delta=1e-5).epsilon, 6)
@@ -225,7 +235,8 @@ def gradient_plan(
         times=whole("steps", steps, because=because, use=use),
         sampling=sampling,
     )
-    return Plan(releases=(gradients,), records=records, neighbours=neighbours, unit=unit)
+    count = whole("records", records, because="sums are divided by it", use="Pass a public number of records.")
+    return Plan(releases=(gradients,), records=count, neighbours=neighbours, unit=unit)
 
 
 def whole_noise(budget: Budget, neighbours: Neighbours) -> float:

@@ -57,7 +57,7 @@ class Release:
             wrong = self.bound if isinstance(self.sampling, Sampling) else self.sampling
             raise InvalidParameter(
                 f"Expected a sampling scheme and a way to bound a record, got {wrong!r}: neither batches nor a privacy "
-                "cost follow from it. Use e.g. sampling=Poisson(rate=0.01) and bound=Clip(clip=1.0)."
+                "cost follow from it. Use e.g. sampling=Poisson(sampling_rate=0.01) and bound=Clip(clip=1.0)."
             )
         if isinstance(self.noise_multiplier, float) and math.isnan(self.noise_multiplier):
             object.__setattr__(self, "noise_multiplier", math.nan)  # one NaN, so that equal releases are equal

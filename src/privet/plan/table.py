@@ -34,7 +34,7 @@ def printed(plan: Plan) -> str:
     """The table."""
     of_all = shares(plan)
     delta = None if plan.budget is None else plan.budget.delta
-    head = f"Plan for {plan.records:,} {_who(plan)}, {plan.neighbours}"
+    head = f"Plan for {_who(plan)}, {plan.neighbours}"
     if plan.budget is not None:
         head += f", epsilon <= {plan.budget.epsilon:g} at delta = {plan.budget.delta:g}"
     last = "share" if of_all is not None else "ε alone" if delta is not None else ""
@@ -47,7 +47,7 @@ def printed(plan: Plan) -> str:
         if of_all is not None:
             value = f"{of_all[name]:.1%}"
         elif delta is not None and release.calibrated:
-            event = release.event(records=plan.records, neighbours=plan.neighbours, times=plan.times(name))
+            event = release.event(records=plan.records or 1, neighbours=plan.neighbours, times=plan.times(name))
             value = up(accounting.epsilon(event, delta=delta, neighbours=plan.neighbours), 3)
         else:
             value = ""
@@ -65,5 +65,7 @@ def printed(plan: Plan) -> str:
 
 
 def _who(plan: Plan) -> str:
-    guess = " (a public guess)" if plan.neighbours == "add_remove" else ""
-    return ("people" if plan.unit == "person" else "records") + guess
+    who = "people" if plan.unit == "person" else "records"
+    if plan.records is None:
+        return f"any number of {who}"
+    return f"{plan.records:,} {who}" + (" (a public guess)" if plan.neighbours == "add_remove" else "")

@@ -48,7 +48,7 @@ class Facts:
     loss: Loss | None = None
     row_norm: float | None = None
     domain: ConvexSet = field(default_factory=whole_space)
-    ridge: Ridge = Ridge(strength=0.0)  # noqa: RUF009  # a frozen value without state
+    ridge: Ridge = Ridge(alpha=0.0)  # noqa: RUF009  # a frozen value without state
     weighted: bool = False
 
     def __post_init__(self) -> None:

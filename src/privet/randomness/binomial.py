@@ -17,6 +17,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import between
 from privet.errors import InvalidParameter
 from privet.randomness.draws import whole
 from privet.randomness.generator import Random, stuck
@@ -50,11 +51,9 @@ def binomial(random: Random, n: int, rate: float) -> int:
     100
     """
     n = whole("n", n, 0)
-    if not (isinstance(rate, int | float | np.number) and 0.0 <= rate <= 1.0):
-        raise InvalidParameter(
-            f"Expected a rate in [0, 1], got {rate!r}: it is no probability. Use expected batch size ÷ records."
-        )
-    rate = float(rate)
+    rate = between(
+        "rate", rate, 0, 1, closed=(True, True), because="it is a probability", use="Use expected batch size ÷ records."
+    )
     if n == 0 or rate in (0.0, 1.0):
         return n if rate == 1.0 else 0
     variance = n * rate * (1.0 - rate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import is_whole
 from privet.errors import InvalidParameter
 from privet.randomness.generator import Random
 
@@ -94,7 +95,7 @@ def choose(random: Random, n: int, k: int) -> NDArray[np.int64]:
 
 def whole(name: str, value: int, least: int) -> int:
     """Return `value` as an int if it is a whole number from `least` to 2⁶², else say that it is not."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _LARGEST:
+    if not (is_whole(value) and least <= value <= _LARGEST):
         raise InvalidParameter(
             f"Expected {name} to be a whole number from {least} to 2**62, got something else: indices are int64. "
             "Pass an int of that range."  # its value may be private, as n is under add_remove

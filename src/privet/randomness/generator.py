@@ -18,6 +18,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
+from privet._checks import is_whole, whole
 from privet.errors import InvalidParameter
 
 __all__ = ["Random", "Words", "fixed_seed_voids_guarantee", "system_random"]
@@ -83,7 +84,7 @@ class _Stream:
 
 
 class _AesCounter:
-    """Words of a stream. `keys` makes its keys; what is repeatable is void."""
+    """Words of a stream. `keys` makes its keys; what is repeatable invalidates a guarantee."""
 
     __slots__ = ("__weakref__", "_keys", "_stream", "_void")
 
@@ -97,16 +98,13 @@ class _AesCounter:
         return self._void
 
     def words(self, count: int) -> Words:
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-            raise InvalidParameter(
-                f"Expected a whole number of words, at least 0, got {count!r}: there is no such array. Pass an int."
-            )
+        count = whole("the number of words", count, least=0, because="there is no such array", use="Pass an int.")
         stream = self._stream
         if stream.pid != os.getpid() and not self._void:  # a fork that Python did not see
             stream = self._restart()
-        found = np.empty(int(count) + _SPARE, dtype="<u8")
-        stream.fill(found.view(np.uint8).data, 8 * int(count))
-        return found[: int(count)].astype(np.uint64, copy=False)
+        found = np.empty(count + _SPARE, dtype="<u8")
+        stream.fill(found.view(np.uint8).data, 8 * count)
+        return found[:count].astype(np.uint64, copy=False)
 
     def _restart(self) -> _Stream:
         # One assignment: threads that race here each go on with a stream, a lock and a key of their own.
@@ -175,7 +173,7 @@ def fixed_seed_voids_guarantee(seed: int) -> Random:
     >>> [hex(word) for word in fixed_seed_voids_guarantee(7).words(2)]
     ['0x65ec5595bd1433dc', '0x2f0e6f43edaa0fee']
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+    if not is_whole(seed):
         raise InvalidParameter(
             f"Expected a whole number as seed, got {type(seed).__name__}: nobody could repeat the run. Pass an int."
         )

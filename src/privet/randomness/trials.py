@@ -1,4 +1,4 @@
-"""How many trials a search makes: random numbers of the laws that selection is priced for, drawn exactly.
+"""How many trials a search makes: random numbers of the laws whose privacy cost is known, drawn exactly.
 
 All by rejection with rational chances, each decided bit by bit, so that for ideal words the laws are exact.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-
+from privet._checks import between, is_number
 from privet.errors import InvalidParameter
 from privet.randomness.generator import Random, stuck
 
@@ -57,7 +56,7 @@ def negative_binomial_trials(random: Random, *, shape: float, stop: float) -> in
     >>> [negative_binomial_trials(random, shape=0.0, stop=0.027) for _ in range(8)]
     [4, 18, 1, 6, 13, 13, 2, 24]
     """
-    if not (-1 < shape <= 1 and 2.0**-40 <= stop < 1):
+    if not (is_number(shape) and is_number(stop) and -1 < shape <= 1 and 2.0**-40 <= stop < 1):
         raise InvalidParameter(
             f"Expected shape in (-1, 1] and stop in [2**-40, 1), got {shape!r} and {stop!r}: there is no such law, or "
             "no way to draw from it. Use shape=0 or 1."
@@ -82,10 +81,8 @@ def poisson_trials(random: Random, *, mean: float) -> int:
     >>> [poisson_trials(random, mean=10.0) for _ in range(8)]
     [10, 14, 9, 16, 11, 13, 8, 13]
     """
-    if not (isinstance(mean, int | float | np.number) and 0 < mean <= 1e6):
-        raise InvalidParameter(
-            f"Expected a mean from 0 to 1e6, got {mean!r}: there is no such law, or no end to it. Use mean=10."
-        )
+    why = "there is no such law, or no end to it"
+    mean = between("mean", mean, 0, 1e6, closed=(False, True), because=why, use="Use mean=10.")
     parts = math.ceil(2 * mean)
     part = Fraction(mean) / parts
     return sum(_small_poisson(random, part) for _ in range(parts))

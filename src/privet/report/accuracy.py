@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privet.errors import InvalidParameter
-from privet.report.figures import FAINT, INK, canvas, styles
+from privet.report.canvas import FAINT, INK, canvas, styles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,71 +1,28 @@
-"""Four figures of a run's price: the profile, epsilon against steps, the trade-off curve, all accountants side by side.
-
-Each returns a matplotlib `Figure` of its own (no global state, no window) on white with dark text, so that it reads
-the same on a light and on a dark page. Curves are told apart by colour (Okabe and Ito's eight, safe for the
-colour-blind) *and* by dashes. Needs the extra `privet[plot]`.
-"""
+"""Four figures of a run's privacy cost: the profile, epsilon against steps, the trade-off curve, all accountants."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet import accounting
+from privet._checks import whole
 from privet.accounting.events import Event
+from privet.accounting.tradeoff import best_attack
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_neighbours, up, words
+from privet.report.canvas import COLOURS, FAINT, INK, canvas, styles
 from privet.report.meaning import reach, run_profile
-from privet.report.tradeoff import best_attack
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FAINT",
-    "INK",
-    "canvas",
-    "comparison_figure",
-    "profile_figure",
-    "save",
-    "steps_figure",
-    "styles",
-    "tradeoff_figure",
-]
-
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1)), "-", "--")
-INK, FAINT, _PAPER = "#222222", "#8a8a8a", "#ffffff"
-_STYLE: dict[Any, Any] = {
-    "font.size": 11,
-    "font.family": "DejaVu Sans",
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.facecolor": _PAPER,
-    "figure.facecolor": _PAPER,
-    "savefig.facecolor": _PAPER,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.8,
-    "lines.linewidth": 2.2,
-    "legend.frameon": False,
-    "mathtext.default": "regular",
-    "figure.constrained_layout.w_pad": 0.12,
-    "figure.constrained_layout.h_pad": 0.12,
-}
+__all__ = ["comparison_figure", "profile_figure", "steps_figure", "tradeoff_figure"]
 
 
 def profile_figure(
@@ -145,7 +102,10 @@ def steps_figure(
     check_delta(delta)
     check_neighbours(neighbours)
     named = _named(steps_of)
-    counts = _counts(steps) if isinstance(steps, int) else [int(step) for step in steps]
+    if isinstance(steps, Iterable):
+        counts = [int(step) for step in steps]
+    else:
+        counts = _counts(whole("steps", steps, because="a run has whole steps", use="Use e.g. 1000."))
     curves = {
         ", ".join(word for word in (name, accountant if len(accountants) > 1 else "") if word): (event, accountant)
         for name, event in named.items()
@@ -224,9 +184,9 @@ def comparison_figure(run: Event, *, delta: float, neighbours: Neighbours) -> Fi
     end = (longest if len(near) == len(known) else 1.6 * max(near)) or 1.0
     size = (7.4, 1.5 + 0.42 * len(rows))
     subtitle = f"ε at δ = {delta:.3g}, upper bounds; {words(neighbours).change}"
-    with canvas("Every accountant's price for the same run", subtitle, size=size) as (figure, axes):
+    with canvas("Every accountant's epsilon for the same run", subtitle, size=size) as (figure, axes):
         drawn = [0.0 if math.isnan(value) else min(value, end) for value in values]
-        colours = [_COLOURS[0] if value == best else "#9dbfd6" if value <= end else "#dde5ea" for value in values]
+        colours = [COLOURS[0] if value == best else "#9dbfd6" if value <= end else "#dde5ea" for value in values]
         axes.barh(range(len(rows)), drawn, color=colours, height=0.68)
         for place, (row, value, length) in enumerate(zip(rows, values, drawn, strict=True)):
             if row.epsilon is None or math.isnan(value):
@@ -240,56 +200,6 @@ def comparison_figure(run: Event, *, delta: float, neighbours: Neighbours) -> Fi
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
     return figure
-
-
-def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure to `path`, in the format its ending names, on white with dark text whatever the local style.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from privet.accounting import Gaussian
-    >>> figure = tradeoff_figure(Gaussian(noise_multiplier=1.0), neighbours="add_remove")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(figure, Path(folder) / "tradeoff.png").name
-    'tradeoff.png'
-    """
-    path = Path(path)
-    formats = figure.canvas.get_supported_filetypes()
-    if path.suffix[1:].lower() not in formats:
-        raise InvalidParameter(
-            f"Expected a file name ending in one of {', '.join(sorted(formats))}, got {path.name!r}: the ending says "
-            "what to write. Use .png or .svg."
-        )
-    figure.savefig(path, dpi=160, facecolor=_PAPER)
-    return path
-
-
-@contextmanager
-def canvas(title: str, subtitle: str, size: tuple[float, float] = (7.4, 4.6)) -> Iterator[tuple[Figure, Axes]]:
-    """A figure in the house style, titled; a kind error where matplotlib is missing."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "Expected matplotlib, which draws the figures, got none installed. Run: pip install 'privet[plot]'."
-        ) from error
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
-        axes.set_title(f"{title}\n", loc="left", fontsize=13, fontweight="bold")
-        axes.annotate(subtitle, (0, 1), (0, 7), xycoords="axes fraction", textcoords="offset points", color="#555555")
-        yield figure, axes
-
-
-def styles() -> Iterator[dict[str, Any]]:
-    """Colours and dashes of curve after curve; from the eighth on the same colours with other dashes."""
-    for turn in count():
-        for place, colour in enumerate(_COLOURS):
-            yield {"color": colour, "linestyle": _DASHES[(place + turn) % len(_DASHES)]}
 
 
 def _named(runs: Event | Mapping[str, Event]) -> Mapping[str, Event]:

@@ -71,7 +71,7 @@ def rehearse(
     >>> bool(np.mean(forecast.scores[1]) > np.mean(forecast.scores[0.1]) - 0.05)
     True
     """
-    from sklearn.base import clone, is_classifier  # slow to load, and pricing a run must not wait for it
+    from sklearn.base import clone, is_classifier  # slow to load, and accounting must not wait for it
 
     rows, labels = np.asarray(X), np.asarray(y)
     if len(rows) != len(labels) or len(rows) < 8 or records < 1 or runs < 1:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import between, whole
 from privet.accounting import Event
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
@@ -69,7 +69,7 @@ class FullBatch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Poisson:
-    """Each record joins each batch independently with probability `rate`.
+    """Each record joins each batch independently with probability `sampling_rate`.
 
     The size is drawn first, then the members, so a batch costs O(batch) whatever the number of records; a batch may
     be empty, and then the step is noise alone.
@@ -77,29 +77,29 @@ class Poisson:
     Examples
     --------
     >>> from privet.accounting import Gaussian
-    >>> Poisson(rate=0.01).event(Gaussian(noise_multiplier=1.0), steps=500, records=10_000, neighbours="add_remove")
+    >>> batches = Poisson(sampling_rate=0.01)
+    >>> batches.event(Gaussian(noise_multiplier=1.0), steps=500, records=10_000, neighbours="add_remove")
     Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 500
     """
 
-    rate: float
+    sampling_rate: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.rate, numbers.Real) and 0 < self.rate <= 1):
-            raise InvalidParameter(
-                f"Expected rate in (0, 1], got {self.rate!r}: it is the probability that a record joins a batch. "
-                "Use expected batch size ÷ number of records, both public."
-            )
+        why = "it is the probability that a record joins a batch"
+        hint = "Use expected batch size ÷ number of records, both public."
+        rate = between("sampling_rate", self.sampling_rate, 0, 1, closed=(False, True), because=why, use=hint)
+        object.__setattr__(self, "sampling_rate", rate)
 
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
-        if self.rate == 1:
+        if self.sampling_rate == 1:
             return None
-        return choose(random, count, binomial(random, count, self.rate))
+        return choose(random, count, binomial(random, count, self.sampling_rate))
 
     def event(self, mechanism: Event, *, steps: int, records: int, neighbours: Neighbours) -> Event:
-        return mechanism.poisson(rate=self.rate) * steps
+        return mechanism.poisson(rate=self.sampling_rate) * steps
 
     def batch_size(self, records: int) -> float:
-        return self.rate * records
+        return self.sampling_rate * records
 
     def most(self, records: int) -> int | None:
         return records
@@ -121,7 +121,7 @@ class FixedSize:
     batch: int
 
     def __post_init__(self) -> None:
-        _check_batch(self.batch)
+        object.__setattr__(self, "batch", _check_batch(self.batch))
 
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
         return choose(random, count, _fits(self.batch, count))
@@ -178,7 +178,7 @@ class Cyclic:
     batch: int
 
     def __post_init__(self) -> None:
-        _check_batch(self.batch)
+        object.__setattr__(self, "batch", _check_batch(self.batch))
 
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
         first = step % self._batches(count) * self.batch
@@ -202,12 +202,8 @@ class Cyclic:
         return max(1, -(-count // self.batch))
 
 
-def _check_batch(batch: int) -> None:
-    if not (isinstance(batch, int | np.integer) and not isinstance(batch, bool) and batch >= 1):
-        raise InvalidParameter(
-            f"Expected batch to be a whole number of at least 1, got {batch!r}: a step reads whole records. "
-            "Use e.g. 256."
-        )
+def _check_batch(batch: int) -> int:
+    return whole("batch", batch, because="a step reads whole records", use="Use e.g. 256.")
 
 
 def _fits(batch: int, records: int) -> int:

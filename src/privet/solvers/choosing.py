@@ -260,7 +260,7 @@ def best_iterate(
         problem,
         budget=budget,
         neighbours=plan.neighbours,
-        records=plan.records,
+        records=plan.count,
         random=random,
         start=start,
     )
@@ -288,6 +288,6 @@ def _chosen(problem: Problem, points: Vector, meter: Meter) -> int:
     step = sums[0].step
     width = 2 * math.floor(half / step)  # one record's scores lie in an interval of this width
     rate = Fraction(mechanism_epsilon(plan, CHOICE)) / (sensitivity_factor(plan.neighbours) * width)
-    extras = penalties(problem, points, step, plan.records)
+    extras = penalties(problem, points, step, plan.count)
     scores = [int(total.units) + extra for total, extra in zip(sums, extras, strict=True)]
     return exact_choice(meter.draw(CHOICE), exponential_weights(scores, rate))

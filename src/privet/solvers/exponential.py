@@ -137,7 +137,7 @@ class Exponential:
         meter.open(DRAW, count=problem.records)
         scores = (compared if chosen else climbed)(problem, points, slope, most)
         rate = Fraction(epsilon) / (sensitivity_factor(plan.neighbours) * scores.width)
-        extras = penalties(problem, points, scores.unit, plan.records)
+        extras = penalties(problem, points, scores.unit, plan.count)
         values = [a + b for a, b in zip(scores.values, extras, strict=True)]
         chance = meter.draw(DRAW)
         if chosen:
@@ -148,7 +148,7 @@ class Exponential:
             coef = points[piece] + float(part) * (points[piece + 1] - points[piece])
         proven = problem.lipschitz is not None and slope >= problem.lipschitz
         bound = None
-        if proven and problem.ridge.strength == 0 and plan.neighbours != "add_remove":  # then all of this is public
+        if proven and problem.ridge.alpha == 0 and plan.neighbours != "add_remove":  # then all of this is public
             exponent = float(rate / Fraction(scores.unit)) * max(problem.records, 1)
             bound = (_finite_bound if chosen else _interval_bound)(problem, points, slope, exponent, scores.unit)
         return Result(coef=coef, guarantee=guarantee, plan=plan, bound=bound)
@@ -202,7 +202,7 @@ def exponential_mechanism(
 
 def drawing_facts(problem: Problem, neighbours: Neighbours, records: int | None) -> Facts:
     """The public side of a problem for a draw, where the number of records scales the penalty and nothing else."""
-    if records is None and neighbours == "add_remove" and problem.ridge.strength == 0:
+    if records is None and neighbours == "add_remove" and problem.ridge.alpha == 0:
         records = 1  # nothing asks for it
     return facts_of(problem, neighbours, public_count(problem.records, neighbours, records))
 
@@ -261,7 +261,7 @@ def as_candidates(problem: Problem, candidates: Any) -> Vector:
 
 def penalties(problem: Problem, points: Vector, unit: float, count: int) -> Sequence[int]:
     """The penalty's share of the sum at each point, in whole units; public, so it costs nothing."""
-    if problem.ridge.strength == 0:
+    if problem.ridge.alpha == 0:
         return [0] * len(points)
     return [round(count * Fraction(problem.ridge.value(point)) / Fraction(unit)) for point in points]
 

@@ -139,7 +139,7 @@ class FixedHessian:
         least = self.floor * math.sqrt(2 * len(moment)) * meter.noise_stddev(SECOND_MOMENT)
         values, vectors = np.linalg.eigh(moment)
         smoothness = facts.smoothness or 0.0
-        curvature = smoothness * np.maximum(values, least) / plan.records + problem.ridge.strength
+        curvature = smoothness * np.maximum(values, least) / plan.count + problem.ridge.alpha
         return np.asarray((vectors / curvature) @ vectors.T)
 
     def _step(self, facts: Facts) -> float:

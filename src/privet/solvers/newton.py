@@ -146,8 +146,8 @@ class Newton:
     ) -> Callable[[Vector, Vector], Vector]:
         """From a point and a released gradient there to the private Newton direction."""
         smoothness, most = facts.smoothness or 0.0, plan.most_records(DIRECTIONS)
-        influence = smoothness * problem.row_norm**2 / plan.records
-        damping = self._damping(plan, influence, facts.ridge.strength)
+        influence = smoothness * problem.row_norm**2 / plan.count
+        damping = self._damping(plan, influence, facts.ridge.alpha)
         sensitivity = direction_sensitivity(influence, damping, facts.dimension, most)
         loss = problem.loss
         curvature = _majorised if self.majorise and isinstance(loss, LogisticLoss) else loss.curvature
@@ -162,7 +162,7 @@ class Newton:
                 curvature, problem.table, problem.labels, point, smoothness=smoothness, most_records=most
             )
             found = newton_direction(
-                moments, gradient, scale=smoothness / plan.records, damping=damping, error=sensitivity
+                moments, gradient, scale=smoothness / plan.count, damping=damping, error=sensitivity
             )
             return noisy_direction(meter, found, size=size, sensitivity=sensitivity)
 
@@ -172,7 +172,7 @@ class Newton:
         """λ, all that is added to the Hessian."""
         release = plan[DIRECTIONS]
         relative = release.noise_multiplier * unit_clip(release.bound, plan.neighbours)  # noise ÷ sensitivity
-        usual = influence * math.sqrt(max(relative * plan.records / 2, 1.0))
+        usual = influence * math.sqrt(max(relative * plan.count / 2, 1.0))
         damping = self.damping if self.damping is not None else usual
         if not (is_number(damping) and damping >= 0 and damping + ridge > 0):
             raise InvalidParameter(

@@ -272,7 +272,7 @@ def _check_domain(method: Method, facts: Facts) -> None:
 
 def _convex(facts: Facts, gradient_norm: float) -> bool:
     """Whether the gradients, as bounded, are those of a convex loss: clipping keeps that only for one output."""
-    if facts.loss is None or facts.row_norm is None or not facts.loss.convex or facts.ridge.strength != 0:
+    if facts.loss is None or facts.row_norm is None or not facts.loss.convex or facts.ridge.alpha != 0:
         return False
     proven = facts.lipschitz
     one = facts.unit == "record" and facts.loss.outputs == 1  # and one row a record

@@ -126,8 +126,8 @@ class ObjectivePerturbation:
         found = on_lattice(solver.solve(tilt.tolerance, tilt=push), tilt.step, solver)
         coef = add_gaussian(found, step=tilt.step, noise_stddev=tilt.blur, random=chance)
         bound = None
-        if self.radius is not None and problem.ridge.strength == 0:
-            bound = tilt.excess_risk(radius=self.radius, d=coef.size, records=plan.records)
+        if self.radius is not None and problem.ridge.alpha == 0:
+            bound = tilt.excess_risk(radius=self.radius, d=coef.size, records=plan.count)
         return Result(coef=coef, guarantee=guarantee, plan=plan, bound=bound)
 
     def tilt(self, plan: Plan, problem: Problem) -> Tilt:

@@ -131,8 +131,8 @@ class OutputPerturbation:
         found = on_lattice(solver.solve(tolerance), step, solver)
         noisy = meter.noisy_units(MINIMISER, found, step=step, sensitivity=sensitivity)
         bound, distance = None, self._distance(facts_of(model, plan.neighbours, plan.records))
-        if model.ridge.strength == 0 and distance is not None:
-            bound = _bound(model, distance, solved, solved.strength / plan.records, stddev)
+        if model.ridge.alpha == 0 and distance is not None:
+            bound = _bound(model, distance, solved, solved.strength / plan.count, stddev)
         return Result(coef=project(model.domain, noisy), guarantee=guarantee, plan=plan, bound=bound)
 
     def solved_to(self, plan: Plan, problem: Problem) -> SolvedTo:
@@ -150,7 +150,7 @@ class OutputPerturbation:
             problem=problem,  # type: ignore[arg-type]  # linear, as gradient_bound found
             clip=clip,
             strength=strength,
-            centre=centre * (1.0 - facts.ridge.strength * plan.records / strength),  # of ridge and λ together
+            centre=centre * (1.0 - facts.ridge.alpha * plan.count / strength),  # of ridge and λ together
             reach=default_reach(facts, clip, self._distance(facts)),
         )
         exact = clip / strength
@@ -166,7 +166,7 @@ class OutputPerturbation:
 
     def _strength(self, facts: Facts, clip: float, budget: Budget | None) -> float:
         """Λ, of the sum of losses: ridge and regularisation together, or the theorem's."""
-        own, count, radius = facts.ridge.strength, facts.records, self._distance(facts)
+        own, count, radius = facts.ridge.alpha, facts.records, self._distance(facts)
         if self.regularisation is not None:
             total = own + self.regularisation
             if not (math.isfinite(total) and self.regularisation >= 0 and total > 0):

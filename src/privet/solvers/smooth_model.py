@@ -56,7 +56,7 @@ def smoothness(loss: Loss, prediction_bound: float) -> float:
 def most_records(plan: Plan, problem: Problem, declared: int | None) -> int:
     """A public bound on the number of records, that rounding is allowed for."""
     if plan.neighbours != "add_remove":
-        return plan.records
+        return plan.count
     most = MOST_RECORDS if declared is None else declared
     check_count(problem.records, most)
     return most

@@ -146,7 +146,7 @@ def dp_sgd(
     >>> from privet import Budget, dp_sgd, glm
     >>> from privet.sampling import Poisson
     >>> problem = glm("half_squared", [[1.0]] * 500, [0.5] * 500, row_norm=1.0)
-    >>> result = dp_sgd(problem, budget=Budget(epsilon=1, delta=1e-6), steps=100, sampling=Poisson(rate=0.1),
+    >>> result = dp_sgd(problem, budget=Budget(epsilon=1, delta=1e-6), steps=100, sampling=Poisson(sampling_rate=0.1),
     ...                 clip=1.0, step_size=0.1)
     >>> result.plan.event
     Gaussian(noise_multiplier=...).poisson(rate=0.1) * 100

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 from privet.accounting import Approximate
-from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import downward, upward
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
 from privet.problems import Facts
@@ -102,7 +102,7 @@ def tilt_for(
         jacobian = _jacobian(bend, strength)
         return tilt_multiplier(epsilon=left, jacobian=jacobian, delta=left_delta, neighbours=facts.neighbours)
 
-    own, count = facts.ridge.strength, facts.records
+    own, count = facts.ridge.alpha, facts.records
     if regularisation is not None:
         strength = (own + regularisation) * count
         noise = multiplier(strength) if strength > 0 else math.inf

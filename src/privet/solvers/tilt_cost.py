@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from privet.accounting.gaussian import epsilon_bounds, largest_mu
 from privet.accounting.numerics import downward, upward
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
 from privet.privacy import Neighbours, check_neighbours
 
 __all__ = ["tilt_epsilon", "tilt_multiplier"]

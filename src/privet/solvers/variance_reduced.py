@@ -46,7 +46,7 @@ class DPSVRG:
     >>> from privet.problems import facts_of
     >>> from privet.sampling import Poisson
     >>> problem = glm("half_squared", [[1.0]] * 500, [0.5] * 500, row_norm=1.0)
-    >>> solver = DPSVRG(epochs=2, epoch_steps=5, sampling=Poisson(rate=0.1), clip=1.0, difference_clip=0.5,
+    >>> solver = DPSVRG(epochs=2, epoch_steps=5, sampling=Poisson(sampling_rate=0.1), clip=1.0, difference_clip=0.5,
     ...                 step_size=0.5)
     >>> plan = solver.plan(facts_of(problem, "zero_out"), Budget(epsilon=2, delta=1e-6))
     >>> [(release.name, release.times) for release in plan.releases]
@@ -154,8 +154,8 @@ def dp_svrg(
     >>> from privet.sampling import Poisson
     >>> from privet.solvers import dp_svrg
     >>> problem = glm("half_squared", [[1.0]] * 500, [0.5] * 500, row_norm=1.0)
-    >>> dp_svrg(problem, budget=Budget(epsilon=2, delta=1e-6), epochs=2, epoch_steps=5, sampling=Poisson(rate=0.1),
-    ...         clip=1.0, difference_clip=0.5, step_size=0.5).plan.event
+    >>> dp_svrg(problem, budget=Budget(epsilon=2, delta=1e-6), epochs=2, epoch_steps=5,
+    ...         sampling=Poisson(sampling_rate=0.1), clip=1.0, difference_clip=0.5, step_size=0.5).plan.event
     Gaussian(noise_multiplier=...) * 2 + Gaussian(noise_multiplier=...).poisson(rate=0.1) * 8
     """
     solver = DPSVRG(

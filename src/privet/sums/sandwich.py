@@ -112,7 +112,7 @@ def norm_counts(
     """How many records have a gradient longer than edges[0], at most that but longer than edges[1], and so on.
 
     Promise: a record is counted in one bin at most, on its own z and y, so that it moves the counts by at most 1 in l2
-    norm; exchanged, by at most √2. Records whose gradient is zero, not finite, or at most the last edge, in none.
+    norm; replaced, by at most √2. Records whose gradient is zero, not finite, or at most the last edge, in none.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ The lectures' own rules and prescriptions, for comparison and teaching, are in :
 
 from __future__ import annotations
 
-from privet.theory.descent import (
+from privet.theory.descent_bounds import (
     average_iterate_bound,
     estimated_gradient_bound,
     gradient_descent_bound,
@@ -22,15 +22,15 @@ from privet.theory.descent import (
     rank_bound,
     second_moment,
 )
-from privet.theory.exact import exact_noise
 from privet.theory.generalisation import (
     glm_population_bound,
     lipschitz_gap,
     uniform_convergence_gap,
     uniform_convergence_sample_size,
 )
-from privet.theory.orders import Order, printed_order
-from privet.theory.perturbation import exponential_mechanism_bound, logistic_lipschitz, output_perturbation_bound
+from privet.theory.growth import Order, printed_order
+from privet.theory.least_noise import exact_noise
+from privet.theory.perturbation_bounds import exponential_mechanism_bound, logistic_lipschitz, output_perturbation_bound
 from privet.theory.planner import plan_for
 from privet.theory.prescription import Method, Prescription, Schedule
 from privet.theory.risk import RiskBound, trivial_bound

@@ -22,7 +22,7 @@ def uniform_convergence_sample_size(
     """Return how many independent records make max (L_D − L_X) <= accuracy over finitely many concepts.
 
     n >= ln(|C|/β)/(2α²), the loss in [0, 1]; with 2|C| for both signs at once. Holds with probability 1 − β, β the
-    `failure_probability`. Lecture: Nikolov, uniform convergence (row 105); Hoeffding and a union bound.
+    `failure_probability`. Lecture: Nikolov, uniform convergence (claim 105); Hoeffding and a union bound.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def uniform_convergence_gap(
 ) -> float:
     """Return the accuracy that n independent records give over finitely many concepts, rounded upwards.
 
-    range × √(ln(|C|/β)/(2n)): the inverse of `uniform_convergence_sample_size`. Lecture: row 105.
+    range × √(ln(|C|/β)/(2n)): the inverse of `uniform_convergence_sample_size`. Lecture: claim 105.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def lipschitz_gap(*, n: int, d: int, radius: float, lipschitz: float, failure_pr
 
     G R (√(2(ln(2/β) + d ln(1 + 2/g))/n) + 2g) at the best g = 2^{−k}: any G-Lipschitz loss, convex or not, with
     probability 1 − β. The excess population risk of any point is then at most its excess on the sample plus twice
-    this. Not in the lectures, which stop at finitely many concepts (row 105); a net of radius gR reduces to those.
+    this. Not in the lectures, which stop at finitely many concepts (claim 105); a net of radius gR reduces to those.
 
     Examples
     --------

@@ -8,9 +8,9 @@ from typing import get_args
 from privet.accounting.numerics import downward, upward
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours, check_neighbours, sensitivity_factor
-from privet.theory import descent
-from privet.theory.exact import exact_noise
-from privet.theory.perturbation import exponential_mechanism_bound, logistic_lipschitz, output_perturbation_bound
+from privet.theory import descent_bounds as proven
+from privet.theory.least_noise import exact_noise
+from privet.theory.perturbation_bounds import exponential_mechanism_bound, logistic_lipschitz, output_perturbation_bound
 from privet.theory.prescription import Method, Prescription, Schedule
 from privet.theory.risk import RiskBound, positive, whole
 from privet.theory.setting import MOST_STEPS, Setting, checked_diameter, last_iterate_steps, whole_steps
@@ -49,13 +49,13 @@ def plan_for(
     lipschitz : G, bound on one record's gradient norm. Not for "nikolov", where it follows from d and radius
     budget, neighbours : what the release shall satisfy
     method :
-        "average": mean of w_0, …, w_{T−1}, constant step (Wu, theorem 2.6, rows 31, 34, 35);
-        "last": w_T, steps c/√t (Shamir and Zhang 2013, rows 87 to 89);
+        "average": mean of w_0, …, w_{T−1}, constant step (Wu, theorem 2.6, claims 31, 34, 35);
+        "last": w_T, steps c/√t (Shamir and Zhang 2013, claims 87 to 89);
         "last_linear": w_{T−1}, steps falling linearly (Zamani and Glineur 2023): the bound of the average;
-        "rank": as "average" without projection, for a GLM whose records span `rank` dimensions (Brown, row 49);
-        "nikolov": logistic regression on [−1, 1]^d with intercept (rows 114 to 117);
-        "output_perturbation": regularised minimiser plus noise (row 77);
-        "exponential": one exact draw, pure epsilon (row 32)
+        "rank": as "average" without projection, for a GLM whose records span `rank` dimensions (Brown, claim 49);
+        "nikolov": logistic regression on [−1, 1]^d with intercept (claims 114 to 117);
+        "output_perturbation": regularised minimiser plus noise (claim 77);
+        "exponential": one exact draw, pure epsilon (claim 32)
     diameter : of the set, for "last", "output_perturbation" and "exponential"; twice the radius unless known better
     rank : for "rank", public bound on the rank of the records
     steps : T, if you want to fix it; else the least T within a factor 1 + `slack` of the bound's limit, or the best T
@@ -132,18 +132,18 @@ def _falling(problem: Setting, method: Method, steps: int | None, limit: int, sl
         if 1.0 / steps + a * (1.0 - 1.0 / steps) ** 2 >= 1.0:
             steps = 1
     sigma = problem.noise(steps - 1)
-    moment = descent.second_moment(
+    moment = proven.second_moment(
         steps=steps, lipschitz=problem.lipschitz, d=problem.d, noise_stddev=sigma, noisy_steps=steps - 1
     )
     eta = problem.radius / math.sqrt(steps * moment)
     schedule: Schedule = "constant"
     if method == "last_linear":
         schedule = "linear_decay"
-        bound = descent.linear_decay_bound(
+        bound = proven.linear_decay_bound(
             steps=steps, distance=problem.radius, lipschitz=problem.lipschitz, d=problem.d, noise_stddev=sigma
         )
     elif method == "rank":
-        bound = descent.rank_bound(
+        bound = proven.rank_bound(
             steps=steps,
             seminorm=problem.radius,
             lipschitz=problem.lipschitz,
@@ -152,7 +152,7 @@ def _falling(problem: Setting, method: Method, steps: int | None, limit: int, sl
             noisy_steps=steps - 1,
         )
     else:
-        bound = descent.average_iterate_bound(
+        bound = proven.average_iterate_bound(
             steps=steps,
             distance=problem.radius,
             lipschitz=problem.lipschitz,
@@ -161,7 +161,7 @@ def _falling(problem: Setting, method: Method, steps: int | None, limit: int, sl
             noisy_steps=steps - 1,
         )
         if method == "nikolov":
-            known = descent.nikolov_bound(steps=steps, radius=problem.radius, d=problem.d - 1, noise_stddev=sigma)
+            known = proven.nikolov_bound(steps=steps, radius=problem.radius, d=problem.d - 1, noise_stddev=sigma)
             bound = RiskBound(value=bound.value, theorem=known.theorem, assumptions=known.assumptions)
     return _descent(problem, method, bound, steps, steps - 1, eta, schedule, math.sqrt(a) * problem.trivial)
 
@@ -178,8 +178,8 @@ def _last(problem: Setting, steps: int | None, limit: int) -> Prescription:
         above = whole_steps(best, limit)
         steps = min((1, max(1, above - 1), above), key=shape)
     sigma = problem.noise(steps)
-    moment = descent.second_moment(steps=steps, lipschitz=problem.lipschitz, d=problem.d, noise_stddev=sigma)
-    bound = descent.last_iterate_bound(
+    moment = proven.second_moment(steps=steps, lipschitz=problem.lipschitz, d=problem.d, noise_stddev=sigma)
+    bound = proven.last_iterate_bound(
         steps=steps, diameter=problem.diameter, lipschitz=problem.lipschitz, d=problem.d, noise_stddev=sigma
     )
     scale = problem.diameter / math.sqrt(moment)

@@ -35,7 +35,7 @@ class Prescription:
     ...                 neighbours="replace_one", method="average")
     >>> print(plan)
     average: 1796 noisy gradients, noise multiplier 316.203; excess risk at most 0.0333552 \
-(lemma 2.7 with (13), rows 31, 34, 35)
+(lemma 2.7 with (13), claims 31, 34, 35)
     >>> f"{plan.step_size_at(1):.6f}", plan.event
     ('0.016684', Gaussian(noise_multiplier=316.20...) * 1796)
     """
@@ -85,7 +85,7 @@ class Prescription:
 
     @property
     def event(self) -> Event:
-        """What the accountants price: it meets `budget` under `neighbours`."""
+        """What the accountants read: its privacy cost meets `budget` under `neighbours`."""
         if self.noise_multiplier is None:
             return ExponentialMechanism(epsilon=self.budget.epsilon)
         return Gaussian(noise_multiplier=self.noise_multiplier) * max(1, self.noisy_steps or 1)

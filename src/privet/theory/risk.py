@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass
+from functools import partial
 
+from privet import _checks
 from privet.accounting.numerics import upward
-from privet.errors import InvalidParameter
 
 __all__ = [
     "CONVEX",
@@ -29,6 +28,18 @@ LIPSCHITZ = (
 )
 DISTANCE = "`distance` is at least |w_0 − w*| and does not come from the data"
 
+_NO_BOUND = "no bound follows from it"
+positive = partial(_checks.positive, because=_NO_BOUND, use="Pass a public constant that does not come from the data.")
+at_least_zero = partial(_checks.positive, zero=True, because=_NO_BOUND, use="Pass 0 if there is none.")
+whole = partial(_checks.whole, because="no run has it", use="Pass an int.")
+probability = partial(
+    _checks.between,
+    low=0,
+    high=1,
+    because="a statement that fails that often is no statement, or needs no sample",
+    use="Use e.g. 0.05.",
+)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RiskBound:
@@ -40,7 +51,7 @@ class RiskBound:
     --------
     >>> bound = trivial_bound(distance=2.0, lipschitz=3.0)
     >>> print(bound)
-    excess risk at most 6 (release a public point, row 78)
+    excess risk at most 6 (release a public point, claim 78)
     >>> float(bound) >= 6.0
     True
     """
@@ -73,7 +84,7 @@ def trivial_bound(*, distance: float, lipschitz: float) -> RiskBound:
     """Bound the excess risk of a point that is at most `distance` away from a minimiser: lipschitz × distance.
 
     With the set's diameter as `distance` it holds for every point of the set, so for every run with projection; with
-    the radius about the start, for the start. Lecture: row 78 (Razaviyayn, "trivial algorithm").
+    the radius about the start, for the start. Lecture: claim 78 (Razaviyayn, "trivial algorithm").
 
     Examples
     --------
@@ -81,47 +92,4 @@ def trivial_bound(*, distance: float, lipschitz: float) -> RiskBound:
     '2.000000'
     """
     value = positive("distance", distance) * positive("lipschitz", lipschitz)
-    return bound(value, "release a public point, row 78", LIPSCHITZ, "`distance` bounds how far a minimiser may be")
-
-
-def positive(name: str, value: float) -> float:
-    """Return `value` as a positive finite float, else say why not."""
-    if not _real(value) or not 0.0 < value < math.inf:
-        raise InvalidParameter(
-            f"Expected {name} to be a positive finite number, got {value!r}: no bound follows from it. "
-            "Pass a public constant that does not come from the data."
-        )
-    return float(value)
-
-
-def at_least_zero(name: str, value: float, *, infinite: bool = False) -> float:
-    """Return `value` as a float of at least 0, else say why not."""
-    if not _real(value) or not value >= 0.0 or (value == math.inf and not infinite):
-        raise InvalidParameter(
-            f"Expected {name} to be a number of at least 0, got {value!r}: no bound follows from it. "
-            "Pass 0 if there is none."
-        )
-    return float(value)
-
-
-def whole(name: str, value: int, *, least: int = 1) -> int:
-    """Return `value` as an int of at least `least`, else say why not."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise InvalidParameter(
-            f"Expected {name} to be a whole number, at least {least}, got {value!r}: no run has it. Pass an int."
-        )
-    return int(value)
-
-
-def probability(name: str, value: float) -> float:
-    """Return `value` as a float strictly between 0 and 1, else say why not."""
-    if not _real(value) or not 0.0 < value < 1.0:
-        raise InvalidParameter(
-            f"Expected {name} strictly between 0 and 1, got {value!r}: a statement that fails that often is no "
-            "statement, or needs no sample. Use e.g. 0.05."
-        )
-    return float(value)
-
-
-def _real(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return bound(value, "release a public point, claim 78", LIPSCHITZ, "`distance` bounds how far a minimiser may be")

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from scipy.special import lambertw
 
-from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours, sensitivity_factor
-from privet.theory.exact import exact_noise
+from privet.theory.least_noise import exact_noise
 from privet.theory.risk import RiskBound, positive, whole
 
 __all__ = ["MOST_STEPS", "Setting", "checked_diameter", "last_iterate_steps", "noise_to_signal", "whole_steps"]
@@ -44,7 +44,7 @@ def last_iterate_steps(ratio: float) -> float:
     """Return the T > 1 at which (2 + ln T) √(1/T + ratio) has its inner minimum; 1 if there is none.
 
     Where 2 ratio T = ln T: T = −W(−2 ratio)/(2 ratio), W the lower branch of Lambert's function, if 2 ratio < 1/e.
-    Lecture: Razaviyayn, "optimizing T" (row 89).
+    Lecture: Razaviyayn, "optimizing T" (claim 89).
 
     Examples
     --------

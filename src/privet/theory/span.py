@@ -1,7 +1,7 @@
 """The space that data span: for the rank bound, on data that are declared public.
 
 Rank, projector and seminorm of *private* records are private: computing them here and acting on them would leak.
-Lecture: Brown, definitions 4.2 and 4.3, claim 4.4 (rows 50 to 52).
+Lecture: Brown, definitions 4.2 and 4.3, claim 4.4 (claims 50 to 52).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["projector", "rank", "seminorm"]
 def projector(X_public: ArrayLike, *, tol: float | None = None) -> NDArray[np.float64]:
     """Return M, the orthogonal projector on the span of the rows of `X_public`; (d, d).
 
-    M = Σ u u^T over the right singular vectors whose singular value is above `tol` × the largest. Lecture: row 50,
+    M = Σ u u^T over the right singular vectors whose singular value is above `tol` × the largest. Lecture: claim 50,
     by singular values instead of eigenvalues of X^T X, which would lose half of the digits.
 
     Parameters
@@ -48,7 +48,7 @@ def rank(X_public: ArrayLike, *, tol: float | None = None) -> int:
 
 
 def seminorm(v: ArrayLike, M: ArrayLike) -> float:
-    """Return |v|_M = √(v^T M v), the length of v within the range of the projector M (lecture: row 51).
+    """Return |v|_M = √(v^T M v), the length of v within the range of the projector M (lecture: claim 51).
 
     Examples
     --------

@@ -8,11 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from privet.accounting import events as ev
-from privet.accounting.pairs.base import Pair
-from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
-from privet.accounting.pairs.selected import SelectedBound, log_mean_trials
-from privet.accounting.pairs.simple import (
+from privet.accounting.pairs.elementary import (
     BoundedRangePair,
     ConcentratedBound,
     DiscretePair,
@@ -20,6 +16,10 @@ from privet.accounting.pairs.simple import (
     LaplacePair,
     mixed_loss,
 )
+from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.pair import Pair
+from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.selected import SelectedBound, log_mean_trials
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from privet.accounting.gaussian import delta_bounds
+from privet.accounting.theorems.gaussian_profile import delta_bounds
 
 __all__ = ["Lines", "fixed_size", "poisson"]
 
@@ -43,7 +43,7 @@ class Lines:
     """The proof's lines at its worst event, and how far they are from failing over all events.
 
     `worst` is the least δ' for which P' <= (1 − γ + γe^ε) P + δ' at every event, in units of the claimed γδ: at most 1
-    if the lemma holds; `worst_back` is the same with D and D' exchanged. `gap` is how far (1) is from an equality.
+    if the lemma holds; `worst_back` is the same with D and D' swapped. `gap` is how far (1) is from an equality.
     """
 
     left: float
@@ -94,10 +94,10 @@ def fixed_size(
     epsilon: float = 1.0,
     claimed_rate: float | None = None,
 ) -> Lines:
-    """Do the lecture's exercise: all batches of one size are equally likely, and neighbours exchange a record.
+    """Do the lecture's exercise: all batches of one size are equally likely, and a record is replaced.
 
     D' is D with its last record turned into a 1; γ = batch/n. Now P(· | x not in S) is not P(A(S(D)) in O) but its
-    part without x, and (2) needs one step more: a batch with x becomes one without by exchanging x for another member,
+    part without x, and (2) needs one step more: a batch with x becomes one without by replacing x by another member,
     so P(· | x in S) <= e^ε P(· | x not in S) + δ as well, and e^ε P + δ is at least either.
 
     Examples

@@ -1,6 +1,6 @@
 """Clip before averaging, or after? (Brown, lecture 4, section 3.1)
 
-The mean of n numbers that should lie in [0, 1], with Laplace noise for (ε, 0)-privacy, one record exchanged. One can
+The mean of n numbers that should lie in [0, 1], with Laplace noise for (ε, 0)-privacy, one record replaced. One can
 clip each number and average, or average and clip the result:
 
 | way | one record moves it by | noise | what goes wrong |
@@ -43,7 +43,7 @@ def clip_before_or_after(n: int, epsilon: float = 1.0, share_of_ones: float = 0.
     """Return the errors of the three ways on a table of which `share_of_ones` are 1 and the others 0.
 
     Errors are exact, not simulated: for bias b and Laplace noise of scale s, E|b + noise| = |b| + s e^{−|b|/s}. The
-    moves are found by exchanging a record for one of any size.
+    moves are found by replacing a record by one of any size.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def clip_before_or_after(n: int, epsilon: float = 1.0, share_of_ones: float = 0.
     truth = float(table.mean())
 
     def moved(high: float) -> float:
-        """The most that mean-then-clip to [0, high] moves when a record of any size is exchanged."""
+        """The most that mean-then-clip to [0, high] moves when a record of any size is replaced."""
         ends = []
         for record in (-1e6, 1e6):
             other = table.copy()

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.lectures.problems import average_loss, pointwise
+from privet.lectures.toy_problems import average_loss, pointwise
 from privet.losses import AbsoluteLoss
 from privet.solvers.plain_descent import projected_gradient_descent
 

@@ -19,7 +19,7 @@ it gives 4 rank where 2 rank is printed.
 
 Factors below 0.4 do not arrive: the mean moves by at most 0.3η a step, which leaves 0.3 (1 − 0.15 ηT), 0.167 or more.
 Larger ones only spread further. The printed 2 rank would follow from noise L√(2T ln(1/δ))/(nε), that of records added
-or removed; with one exchanged it gives ε = 1.63 when asked for 1 at δ = 1e-5.
+or removed; with one replaced it gives ε = 1.63 when asked for 1 at δ = 1e-5.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privet.accounting import Gaussian, epsilon
-from privet.accounting.amplification import amplified
-from privet.accounting.composition import Cost, advanced
+from privet.accounting.theorems.composition import Cost, advanced
+from privet.accounting.theorems.subsampling import amplified
 from privet.lectures import rule
 
 __all__ = ["ManySteps", "against_full_batches", "n_squared_steps"]
@@ -33,7 +33,7 @@ __all__ = ["ManySteps", "against_full_batches", "n_squared_steps"]
 class ManySteps:
     """What n² steps of DP-SGD cost: truly at the δ of one step, and as far as the lecture's argument proves.
 
-    `true` is for one record present or not, at distance 2G; `true_replaced` for one record exchanged.
+    `true` is for one record present or not, at distance 2G; `true_replaced` for one record replaced.
     """
 
     true: float
@@ -43,7 +43,7 @@ class ManySteps:
 
 
 def n_squared_steps(n: int = 100, step_epsilon: float = 1.0, delta: float = 1e-5) -> ManySteps:
-    """Price T = n² steps, each on one record, with the lecture's noise for one step of known index.
+    """Account for T = n² steps, each on one record, with the lecture's noise for one step of known index.
 
     Examples
     --------
@@ -67,14 +67,14 @@ def n_squared_steps(n: int = 100, step_epsilon: float = 1.0, delta: float = 1e-5
 def against_full_batches(
     noises: Sequence[float] = (0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 8.0), n: int = 200, mu: float = 1.0, delta: float = 1e-5
 ) -> dict[float, float]:
-    """Price one record a step, for several noises ÷ sensitivity, where full batches cost that of μ = `mu`.
+    """Account for one record a step, for several noises ÷ sensitivity, where full batches cost that of μ = `mu`.
 
     A full gradient has 1/n of the sensitivity; T steps with noise of s sensitivities of one record cost √T/(s n) = μ if
     full, so T = (s n μ)² steps are taken, each n times as fast.
 
     Examples
     --------
-    >>> from privet.accounting.gaussian import epsilon_bounds
+    >>> from privet.accounting.theorems.gaussian_profile import epsilon_bounds
     >>> costs, full = against_full_batches([1.0, 8.0]), epsilon_bounds(1.0, 1e-5)[1]
     >>> [f"{cost / full:.3f}" for cost in costs.values()]
     ['1.394', '1.005']

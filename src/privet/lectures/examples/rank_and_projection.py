@@ -18,14 +18,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.clipping import Declared
 from privet.geometry import l2_ball
-from privet.lectures.problems import average_loss, pointwise, separable
+from privet.lectures.noisy_runs import noisy_run
+from privet.lectures.toy_problems import average_loss, pointwise, separable
 from privet.losses import LogisticLoss
-from privet.plan import gradient_plan
 from privet.problems import RecordProblem, glm
-from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, follow
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import exact_noise, rank_bound
 
@@ -72,16 +69,8 @@ def excess(d: int, *, projected: bool, runs: int = 2) -> float:
     turn = np.linalg.qr(np.random.default_rng(d).normal(size=(d, RANK)))[0]
     domain = l2_ball(radius=length) if projected else None
     laid = glm("logistic", flat.X @ turn.T, flat.y, row_norm=1.0, domain=domain)
-    plan = gradient_plan(
-        bounding=Declared(lipschitz=1.0),
-        noise_multiplier=sigma * RECORDS,
-        steps=STEPS - 1,
-        records=RECORDS,
-        neighbours="replace_one",
-    )
-    update = GradientStep(step_size=length / math.sqrt(STEPS * (1 + RANK * sigma**2)))
+    eta, times = length / math.sqrt(STEPS * (1 + RANK * sigma**2)), sigma * RECORDS
     found = [
-        follow(plan, laid, delta=1e-5, update=update, random=fixed_seed_voids_guarantee(seed)).coef
-        for seed in range(runs)
+        noisy_run(laid, noise_multiplier=times, steps=STEPS - 1, step_size=eta, seed=seed).coef for seed in range(runs)
     ]
     return float(np.mean([average_loss(flat, turn.T @ coef) for coef in found])) - average_loss(flat, best)

@@ -1,11 +1,11 @@
 """Why a batch must not be divided by its own size (Razaviyayn, lecture 11, from DP-GD to DP-SGD).
 
 The lecture prints g = (1/|B|) Σ_{i in B} ∇ℓ(w, x_i). If each record joins the batch with probability q, the size |B|
-is itself random and secret, and the accountants price a *sum* of clipped gradients divided by the public number qn.
+is itself random and secret, and the accountants assume a *sum* of clipped gradients divided by the public number qn.
 Divided by |B| instead, one more record changes the weight of all the others:
 
     everybody's gradient is −C, a newcomer's is +C. Without the newcomer the mean is −C, whatever |B| is;
-    with the newcomer among k others it is −C + 2C/(k + 1), a move of 2C/(k + 1), where C/(qn) was paid for.
+    with the newcomer among k others it is −C + 2C/(k + 1), a move of 2C/(k + 1), where C/(qn) was accounted for.
 
 The output is a Gaussian about a random centre, so its exact δ is an integral of mixtures.
 

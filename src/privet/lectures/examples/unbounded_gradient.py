@@ -1,7 +1,7 @@
 """Why noisy descent is not private without assumptions: Brown, lecture 13, exercise 2.1.
 
 One step from 0 on (⟨x, θ⟩ − y)² releases the average gradient plus N(0, σ²). A record (1, y) has gradient −2y there,
-so exchanging a label of 0 for y moves the average by 2|y|/n. The two outputs are normal with the same spread, and μ =
+so replacing a label of 0 by y moves the average by 2|y|/n. The two outputs are normal with the same spread, and μ =
 2|y|/(nσ) apart. Whatever σ is, a larger y makes μ larger: no noise is enough for all labels. A bound on the
 gradients, by clipping, by bounded data or by fiat, is what stops it.
 
@@ -18,9 +18,9 @@ import math
 
 import numpy as np
 
-from privet.accounting.gaussian import epsilon_bounds
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds
 from privet.clipping import Clip
-from privet.lectures.problems import pointwise
+from privet.lectures.toy_problems import pointwise
 from privet.losses import SquaredLoss
 
 __all__ = ["outlier_epsilon", "outlier_move"]

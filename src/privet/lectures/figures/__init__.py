@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from privet.lectures.figures.constants import constants_figure
+from privet.lectures.figures.calibration import constants_figure
 
 __all__ = ["constants_figure"]

@@ -1,7 +1,7 @@
-"""Figures of the lectures' pages that show prices: what a rule gives, a secret batch saves, and composition adds up.
+"""Figures of the lectures' pages that show costs: what a rule gives, a secret batch saves, and composition adds up.
 
 Each is computed when it is drawn, by the library and by the functions that the checks of `privet.lectures` call. The
-house style is that of `privet.report.figures`. Needs the extra `privet[plot]`.
+house style is that of `privet.report.canvas`. Needs the extra `privet[plot]`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.accounting.amplification import amplified, shortcut_limit
-from privet.accounting.gaussian import epsilon_bounds
 from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds
+from privet.accounting.theorems.subsampling import amplified, shortcut_limit
 from privet.lectures import rule
 from privet.lectures.examples.one_record_a_step import against_full_batches
 from privet.lectures.examples.privacy_loss import delta_of, loss_law, transformed
-from privet.report.figures import INK, canvas, styles
+from privet.report.canvas import INK, canvas, styles
 from privet.theory import exact_noise
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ SIZE = (6.2, 4.6)  # small paper, so that letters can be read on a phone
 
 
 def one_record_figure() -> Figure:
-    """Draw what one record a step costs, for noise of 0.5 to 8 sensitivities, where full batches cost one price.
+    """Draw what one record a step costs, for noise of 0.5 to 8 sensitivities, where full batches cost the same.
 
     Promise: the points are `against_full_batches`, upper bounds of the contour accountant.
 

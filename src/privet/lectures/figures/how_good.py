@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import InvalidParameter
-from privet.lectures.problems import average_loss, logistic_in_ball
+from privet.lectures.toy_problems import average_loss, logistic_in_ball
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
 from privet.randomness import Random, fixed_seed_voids_guarantee
-from privet.report.figures import FAINT, canvas, styles
+from privet.report.canvas import FAINT, canvas, styles
 from privet.solvers import noisy_gradient_descent, objective_perturbation, output_perturbation
 from privet.theory import Method, plan_for
 
@@ -73,13 +73,13 @@ def proven_risk(method: Proven, *, n: int, d: int, epsilon: float, delta: float 
     return min(found.trivial, found.excess_risk)
 
 
-def simulated_risk(method: str, *, n: int, d: int, epsilon: float, seeds: int = 3, most_steps: int = 10_000) -> float:
+def simulated_risk(method: str, *, n: int, d: int, epsilon: float, seeds: int = 3, max_steps: int = 10_000) -> float:
     """Return the mean excess risk of runs on a logistic regression in the unit ball, seeds fixed, delta = 1e-5.
 
     Parameters
     ----------
     method : "average", "last_linear", "output_perturbation" or "objective_perturbation", whose result is projected
-    most_steps : of descent; the noise is for the steps that are taken
+    max_steps : of descent; the noise is for the steps that are taken
 
     Examples
     --------
@@ -91,9 +91,9 @@ def simulated_risk(method: str, *, n: int, d: int, epsilon: float, seeds: int = 
     bounded = glm("logistic", problem.X, problem.y, row_norm=1.0, domain=problem.domain)
     free = glm("logistic", problem.X, problem.y, row_norm=1.0)
     solvers: dict[str, Callable[[Random], Any]] = {
-        "average": lambda random: noisy_gradient_descent(bounded, budget=budget, max_steps=most_steps, random=random),
+        "average": lambda random: noisy_gradient_descent(bounded, budget=budget, max_steps=max_steps, random=random),
         "last_linear": lambda random: noisy_gradient_descent(
-            bounded, budget=budget, release="last", method="last_linear", max_steps=most_steps, random=random
+            bounded, budget=budget, release="last", method="last_linear", max_steps=max_steps, random=random
         ),
         "output_perturbation": lambda random: output_perturbation(bounded, budget=budget, random=random),
         "objective_perturbation": lambda random: objective_perturbation(free, budget=budget, radius=1.0, random=random),
@@ -110,7 +110,7 @@ def risk_figure(against: Against, *, seeds: int = 2, runs: tuple[float, ...] | N
     """Draw proven excess risk against n, d or epsilon, one curve a method, and runs as marks of the same colour.
 
     Promise: curves are `proven_risk`, marks `simulated_risk`; what does not vary is n = 1,000, d = 10, epsilon = 1,
-    and delta = 1e-5, radius 1, gradients at most 1 throughout, one record exchanged.
+    and delta = 1e-5, radius 1, gradients at most 1 throughout, one record replaced.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Figures of the lectures' pages that show runs: proven bounds beside them, rank, and what clipping does.
 
 Each is computed when it is drawn, by the library and by the functions that the checks of `privet.lectures` call. The
-house style is that of `privet.report.figures`. Needs the extra `privet[plot]`.
+house style is that of `privet.report.canvas`. Needs the extra `privet[plot]`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.clipping import Clip, Declared
+from privet.clipping import Clip
 from privet.lectures.examples.clip_before_averaging import clip_before_or_after
 from privet.lectures.examples.rank_and_projection import allowed, excess
-from privet.lectures.problems import average_loss, logistic_in_ball, pointwise
+from privet.lectures.noisy_runs import noisy_run
+from privet.lectures.toy_problems import average_loss, logistic_in_ball, pointwise
 from privet.losses import SquaredLoss
 from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.report.figures import FAINT, INK, canvas, styles
-from privet.solvers import GradientStep, follow
+from privet.report.canvas import FAINT, INK, canvas, styles
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import average_iterate_bound, exact_noise
@@ -35,7 +35,7 @@ __all__ = ["averaging_figure", "clip_figure", "rank_figure", "risk_against_steps
 SIZE = (6.2, 4.6)  # small paper, so that letters can be read on a phone
 
 
-def risk_against_steps_figure(*, n: int = 1000, d: int = 10, most_steps: int = 3000, seeds: int = 3) -> Figure:
+def risk_against_steps_figure(*, n: int = 1000, d: int = 10, max_steps: int = 3000, seeds: int = 3) -> Figure:
     """Draw the excess risk of noisy descent against T, all runs (1, 1e-5)-private: the bound, its floor, and runs.
 
     Promise: the curve is `average_iterate_bound` with `exact_noise`, for radius and gradient bound 1; the dots are
@@ -43,7 +43,7 @@ def risk_against_steps_figure(*, n: int = 1000, d: int = 10, most_steps: int = 3
 
     Examples
     --------
-    >>> risk_against_steps_figure(n=100, d=2, most_steps=30, seeds=1).axes[0].get_xlabel()
+    >>> risk_against_steps_figure(n=100, d=2, max_steps=30, seeds=1).axes[0].get_xlabel()
     'T, iterates averaged'
     """
     budget, sensitivity = Budget(epsilon=1.0, delta=1e-5), 2.0 / n
@@ -59,22 +59,14 @@ def risk_against_steps_figure(*, n: int = 1000, d: int = 10, most_steps: int = 3
     exact, best = logistic_in_ball(n, d, seed=13)
     problem = glm("logistic", exact.X, exact.y, row_norm=1.0, domain=exact.domain)
     least = average_loss(exact, best)
-    counts = sorted({round(float(t)) for t in np.geomspace(2, most_steps, 9)})
+    counts = sorted({round(float(t)) for t in np.geomspace(2, max_steps, 9)})
     runs = []
     for steps in counts:
-        plan = gradient_plan(
-            bounding=Declared(lipschitz=1.0),
-            noise_multiplier=noise(steps) * n,
-            steps=steps - 1,
-            records=n,
-            neighbours="replace_one",
-        )
-        update = GradientStep(step_size=1.0 / math.sqrt(steps * (1.0 + d * noise(steps) ** 2)))
+        sigma, eta = noise(steps), 1 / math.sqrt(steps * (1 + d * noise(steps) ** 2))
         for seed in range(seeds):
-            random = fixed_seed_voids_guarantee(seed)
-            found = follow(plan, problem, delta=budget.delta, update=update, random=random).coef
+            found = noisy_run(problem, noise_multiplier=sigma * n, steps=steps - 1, step_size=eta, seed=seed).coef
             runs.append((steps, average_loss(exact, found) - least))
-    at = sorted({round(float(t)) for t in np.geomspace(2, 60 * most_steps, 80)})
+    at = sorted({round(float(t)) for t in np.geomspace(2, 60 * max_steps, 80)})
     floor = math.sqrt(d) * exact_noise(epsilon=1.0, delta=1e-5, steps=1, sensitivity=sensitivity)
     subtitle = f"n = {n:,}, d = {d}, ε = 1, δ = 1e-5; R = G = 1"
     with canvas("More steps help, up to a floor", subtitle, size=SIZE) as (figure, axes):

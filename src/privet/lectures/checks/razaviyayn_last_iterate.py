@@ -1,0 +1,242 @@
+"""Razaviyayn, lecture 11, DP-GD: perturbing the algorithm, its noise, and its last iterate (83 to 89)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.accounting.theorems.composition import optimal_delta
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
+from privet.geometry import l2_ball
+from privet.lectures import rule
+from privet.lectures.claim import Finding
+from privet.lectures.grid import DELTAS, EPSILONS, PAIRS, false_points
+from privet.lectures.noisy_runs import noisy_run
+from privet.lectures.registry import check
+from privet.lectures.toy_problems import average_loss, largest_coordinate, linear
+from privet.privacy import Budget
+from privet.problems import RecordProblem
+from privet.solvers import ReleaseRule, Result
+from privet.solvers.plain_descent import projected_gradient_descent
+from privet.theory import last_iterate_bound, last_iterate_steps, plan_for, second_moment
+
+Vector = NDArray[np.float64]
+_STEPS = (1, 10, 1_000, 100_000)
+_SMALL = [(e, d, t) for t in _STEPS for d in (*DELTAS, 0.5, 0.9, 0.99) for e in EPSILONS[1::2] if e < 1]
+
+
+def _run(
+    problem: RecordProblem, steps: int, noise: float, scale: float, seed: int, release: ReleaseRule = "all"
+) -> Result:
+    """The library's DP-GD with steps c/√t, `noise` the stddev of a mean gradient of Lipschitz 1."""
+    return noisy_run(
+        problem,
+        noise_multiplier=noise * problem.records,
+        steps=steps,
+        step_size=lambda t: scale / math.sqrt(t),
+        seed=seed,
+        release=release,
+    )
+
+
+def _iterates(problem: RecordProblem, steps: int, noise: float, scale: float, seed: int) -> Vector:
+    return np.asarray(_run(problem, steps, noise, scale, seed).iterates)
+
+
+@check("83", mutant={"noise": 0.5})
+def dp_gd(noise: float = 1.0) -> Finding:
+    """Run DP-GD with falling steps, recover its noise from all iterates, and compare its output with their last."""
+    rng, sigma, T = np.random.default_rng(83), 0.25, 80
+    rows = rng.normal(size=(30, 40)) / 12
+    wide, narrow = (linear(rows, domain=l2_ball(radius=radius)) for radius in (100.0, 0.5))
+    points = _iterates(wide, T, sigma, 0.5, 83)
+    steps = 0.5 / np.sqrt(np.arange(1, T + 1))
+    drawn = (points[:-1] - points[1:]) / steps[:, None] - rows.mean(axis=0)
+    spread = float(np.sqrt(np.mean(drawn**2)))
+    off = abs(spread / (noise * sigma) - 1) * math.sqrt(2 * drawn.size)
+    apart = float(np.abs(_run(wide, T, sigma, 0.5, 83, "last").coef - points[-1]).max())
+    furthest = float(np.linalg.norm(_iterates(narrow, T, sigma, 0.5, 83), axis=1).max())
+    return Finding.judged(
+        off < 5 and apart == 0 and furthest <= 0.5 * (1 + 1e-12),
+        f"The noise in {drawn.size} coordinates has standard deviation {spread:.5f} of {noise * sigma:.5f} ({off:.1f} "
+        f"standard errors), the output is the last iterate (to {apart:.0e}), and in a ball of radius 0.5 none is "
+        f"further than {furthest:.6f}.",
+        noise_stddev=spread,
+        standard_errors=off,
+        furthest=furthest,
+    )
+
+
+@check("84", mutant={"constant": 1.0})
+def steps_that_suffice(constant: float = 8.0) -> Finding:
+    """Compose steps of the rule's epsilon' optimally, and compare delta with delta_0 for every epsilon below 1."""
+
+    def true(e: float, d: float, t: int) -> float:
+        return optimal_delta(e / math.sqrt(constant * t * math.log(1 / d)), 0.0, t, epsilon=e)
+
+    false = [(e, d, t) for e, d, t in _SMALL if true(e, d, t) > d * (1 + 1e-9)]
+    large = [
+        e for e in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if any(true(e, d, t) > d for d in (0.01, 0.1) for t in _STEPS)
+    ]
+    worst = max(true(e, d, t) / d for e, d, t in _SMALL)
+    return Finding.judged(
+        not false,
+        f"False at {len(false)} of {len(_SMALL)} points with epsilon below 1, where delta is at most {worst:.2g} of "
+        f"what is allowed; among larger ones first false at epsilon {min(large, default=math.inf):g}.",
+        points=len(_SMALL),
+        false_points=len(false),
+        largest_share_of_delta=worst,
+        first_false_epsilon=min(large, default=math.inf),
+    )
+
+
+@check("85", mutant={"constant": 1.0})
+def price_of_a_step(constant: float = 8.0) -> Finding:
+    """Compose steps of the printed epsilon' and delta' optimally, and compare the total with delta."""
+
+    def total(e: float, d: float, t: int, log: float) -> float:
+        return optimal_delta(e / math.sqrt(constant * t * log), d / (t + 1), t, epsilon=e)
+
+    printed = [total(e, d, t, math.log(1 / d)) / d for e, d, t in _SMALL]
+    proper = [total(e, d, t, math.log((t + 1) / d)) / d for e, d, t in _SMALL]
+    false = sum(share > 1 + 1e-9 for share in printed)
+    return Finding.judged(
+        not false,
+        f"False at {false} of {len(_SMALL)} points: the total is at most {max(printed):.6f} of delta. The argument "
+        f"leaves only delta/(T + 1) for the slack, and with ln((T + 1)/delta) the total is at most {max(proper):.6f} "
+        "of it; the 8 has room for the difference.",
+        points=len(_SMALL),
+        false_points=false,
+        largest_share_of_delta=max(printed),
+        largest_share_when_corrected=max(proper),
+    )
+
+
+@check("86", mutant={"constant": 1.0})
+def noise_of_dp_gd(constant: float = 8.0) -> Finding:
+    """Hold the printed noise on 408 pairs and 1 to 100,000 steps against the exact accountant, and count its waste."""
+    known, false, ratios, waste = rule("advanced_composition"), 0, [], {}
+    exact = {pair: largest_mu(*pair) for pair in PAIRS}
+    for t in _STEPS:
+
+        def multiplier(e: float, d: float, t: int = t) -> float:
+            return constant / 8.0 * known.multiplier(e, d, t) / math.sqrt(t)
+
+        false += len(false_points(multiplier))
+        ratios += [multiplier(*pair) * mu for pair, mu in exact.items()]
+        waste[f"waste_at_{t}"] = multiplier(1.0, 1e-5) * exact[1.0, 1e-5]
+    sigma = constant / 8 * known.printed_noise(epsilon=1.0, delta=1e-5, steps=100, sensitivity=2.0)
+    literal = epsilon_bounds(10 * 2.0 / math.sqrt(sigma), 1e-5)[1]
+    return Finding.judged(
+        not false,
+        f"False at {false} of {4 * len(PAIRS)} points; the noise is {min(ratios):.2f} to {max(ratios):.0f} "
+        f"times what is needed ({', '.join(f'{w:.1f}' for w in waste.values())} for (1, 1e-5) and 1 to 100,000 steps). "
+        f"Read as a variance, 100 steps of sensitivity 2 asked for 1 would cost {literal:.3g}.",
+        points=4 * len(PAIRS),
+        false_points=false,
+        least_waste=min(ratios),
+        largest_waste=max(ratios),
+        literal_variance=literal,
+        table=waste,
+    )
+
+
+@check("87", mutant={"power": 1.0})
+def shamir_and_zhang(power: float = 0.5, full: bool = False) -> Finding:
+    """Run steps c/sqrt(t) on the largest of T + 1 coordinates, and with noise on linear losses, below the bound."""
+    T, worst = 8_192 if full else 1_600, 0.0
+    seen: dict[str, float] = {}
+    problem, least = largest_coordinate(T + 1)
+    for scale in (0.5, 2.0) if full else (2.0,):
+        path = projected_gradient_descent(
+            problem, steps=T, step_size=lambda t, c=scale: c / math.sqrt(t), release="last"
+        )
+        excess = average_loss(problem, path.released) - least
+        bound = (4.0 / scale + scale) * (2 + math.log(T)) / T**power
+        library = last_iterate_bound(steps=T, diameter=2.0, lipschitz=1.0, d=T + 1, noise_stddev=0.0, step_scale=scale)
+        seen |= {f"excess_at_{scale:g}".replace(".", "_"): excess, f"bound_at_{scale:g}".replace(".", "_"): bound}
+        worst = max(worst, excess / bound, excess / library.value)
+    rows, sigma, steps = np.array([[0.6, 0.0, 0.0], [0.0, 0.8, 0.0]]), 0.5, 50
+    noisy = linear(rows, domain=l2_ball(radius=1.0))
+    runs = [_iterates(noisy, steps, sigma, 1.0, seed)[-1] for seed in range(40 if full else 4)]
+    excess = float(np.mean([average_loss(noisy, w) for w in runs])) + float(np.linalg.norm(rows.mean(axis=0)))
+    bound = (4.0 + 1.0 + 3 * sigma**2) * (2 + math.log(steps)) / steps**power
+    return Finding.judged(
+        worst <= 1 and excess <= bound,
+        f"After {T:,} steps the last iterate is off by {seen['excess_at_2']:.4f} where {seen['bound_at_2']:.4f} is "
+        f"claimed (no descent that sees {T:,} gradients gets below {1 / math.sqrt(T + 1):.4f}), with noise by "
+        f"{excess:.4f} where {bound:.4f} is.",
+        largest_share_of_bound=worst,
+        excess_with_noise=excess,
+        bound_with_noise=bound,
+        table=seen,
+    )
+
+
+@check("88", mutant={"best": 2.0})
+def best_step_scale(best: float = 1.0) -> Finding:
+    """Search the scale c of the steps for the least bound, and measure the second moment of the library's gradients."""
+    T, D, d, sigma = 10**6, 2.0, 20, 0.3
+    moment = second_moment(steps=T, lipschitz=1.0, d=d, noise_stddev=sigma)
+
+    def bound(scale: float) -> float:
+        found = last_iterate_bound(steps=T, diameter=D, lipschitz=1.0, d=d, noise_stddev=sigma, step_scale=scale)
+        return found.value
+
+    claimed = best * D / math.sqrt(moment)
+    scales = claimed * np.geomspace(0.1, 10.0, 201)
+    least = min(bound(float(c)) for c in scales)
+    closed = 2 * D * math.sqrt(moment) * (2 + math.log(T)) / math.sqrt(T)
+    row = np.zeros((1, d))
+    row[0, 0] = 1.0
+    points = _iterates(linear(row), 400, sigma, 1.0, 88)
+    seen = float(np.mean(np.sum((np.diff(points, axis=0) * np.sqrt(np.arange(1, 401))[:, None]) ** 2, axis=1)))
+    error = math.sqrt((4 * sigma**2 + 2 * d * sigma**4) / 400)
+    return Finding.judged(
+        bound(claimed) <= least * (1 + 1e-12)
+        and abs(bound(claimed) / closed - 1) < 1e-9
+        and abs(seen - moment) < 5 * error,
+        f"At c = {best:g} D/G the bound is {bound(claimed):.6f}, the least of 201 scales {least:.6f}, the closed form "
+        f"{closed:.6f}; the library's noisy gradients have second moment {seen:.3f} where L^2 + d sigma^2 is "
+        f"{moment:.3f}.",
+        bound=bound(claimed),
+        least_bound=least,
+        closed_form=closed,
+        second_moment=seen,
+        claimed_second_moment=moment,
+    )
+
+
+@check("89", mutant={"power": 0.5})
+def order_of_the_last_iterate(power: float = 1.0) -> Finding:
+    """Fit how the planner's bound for the last iterate grows with sqrt(d)/n, its logarithm of T taken out."""
+
+    def proved(n: int, d: int) -> float:
+        found = plan_for(
+            n=n,
+            d=d,
+            radius=1.0,
+            lipschitz=1.0,
+            budget=Budget(epsilon=0.9, delta=1e-6),
+            neighbours="replace_one",
+            method="last",
+        )
+        return found.excess_risk / (2 + math.log(found.steps or 1))
+
+    with_n = -math.log(proved(10**8, 100) / proved(10**6, 100)) / math.log(100)
+    with_d = math.log(proved(10**8, 10_000) / proved(10**8, 100)) / math.log(10)
+    ratio = 1e-9
+    T = last_iterate_steps(ratio)
+    best = min((2 + math.log(t)) * math.sqrt(1 / t + ratio) for t in np.geomspace(T / 30, 30 * T, 4_001).tolist()) / (
+        (2 + math.log(T)) * math.sqrt(1 / T + ratio)
+    )
+    return Finding.judged(
+        abs(with_n - power) < 0.05 and abs(with_d - power) < 0.05 and best >= 1 - 1e-12,
+        f"Without its logarithm the bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the power "
+        f"{with_d:.3f}, where {power:g} is claimed; no other T has a bound below {best:.9f} of the chosen one's.",
+        power_of_n=with_n,
+        power_of_root_d=with_d,
+        best_of_other_steps=best,
+    )

@@ -1,0 +1,297 @@
+"""Wu, lecture 13, sections 1.2 and 1.3: noise, strong composition, DP-SGD and amplification (12 to 22)."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from privet.accounting import Gaussian, epsilon
+from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.theorems.composition import Cost, advanced
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
+from privet.accounting.theorems.subsampling import amplified, rate_for
+from privet.clipping import Clip, Declared
+from privet.lectures import rule
+from privet.lectures.claim import Finding
+from privet.lectures.examples import survey as worked
+from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps
+from privet.lectures.grid import DELTAS, PAIRS, exact_ratio, false_points, first_false
+from privet.lectures.noisy_runs import noisy_run
+from privet.lectures.registry import check
+from privet.lectures.toy_problems import linear
+from privet.sampling import OneRecord
+from privet.sums import record_sum
+
+
+@check("12", mutant={"constant": 0.5})
+def lemma_1_1(constant: float = 1.0) -> Finding:
+    """Hold lemma 1.1's noise on 408 pairs (epsilon, delta) against the exact accountant, and find where it fails."""
+
+    def multiplier(e: float, d: float) -> float:
+        return constant * rule("lemma_1_1").multiplier(e, d, 1)
+
+    false = false_points(multiplier)
+    below = [pair for pair in false if pair[0] <= 1]
+    frontiers = {f"first_false_at_{d:.0e}": first_false(multiplier, d) for d in (1e-1, 1e-3, 1e-5, 1e-8, 1e-12)}
+    mu = 1.0 / multiplier(10.0, 1e-5)
+    return Finding.judged(
+        not below,
+        f"True at {len(PAIRS) - len(false)} of {len(PAIRS)} points, and wherever epsilon is at most "
+        f"{min(frontiers.values()):.3g}; false from {frontiers['first_false_at_1e-05']:.3g} on at delta = 1e-5. Asked "
+        f"for (10, 1e-5) it gives epsilon {epsilon_bounds(mu, 1e-5)[1]:.2f}.",
+        within=bool(false),
+        points=len(PAIRS),
+        false_points=len(false),
+        false_points_up_to_1=len(below),
+        least_ratio=min(exact_ratio(multiplier, e, d) for e, d in PAIRS),
+        true_epsilon_of_10=epsilon_bounds(mu, 1e-5)[1],
+        true_delta_of_10=profile(mu, 10.0),
+        ratio_at_1=exact_ratio(multiplier, 1.0, 1e-5),
+        table=frontiers,
+    )
+
+
+@check("13", mutant={"power": 1.0})
+def strong_composition_costs_a_logarithm(power: float = 0.5) -> Finding:
+    """Calibrate by advanced composition, and fit how its noise over lemma 1.1's grows with ln(1/delta)."""
+    T, target = 10**6, 0.5
+    logs = [1e2, 3e2, 6e2]  # ln(1/delta): far out, where the power shows
+
+    def ratio(log: float) -> float:
+        delta = math.exp(-log)
+        low, high = 1e-9, target
+        while high / low > 1 + 1e-9:  # the largest step that composes to the target, half of delta for each part
+            middle = math.sqrt(low * high)
+            total = advanced([Cost(middle, 0.0, T)], slack=delta / 2)[0]
+            low, high = (middle, high) if total <= target else (low, middle)
+        step = 1.0 / largest_mu(low, delta / (2 * T))
+        return step / rule("lemma_1_1").multiplier(target, delta, T)
+
+    ratios = [ratio(log) for log in logs]
+    slope = math.log(ratios[-1] / ratios[0]) / math.log(logs[-1] / logs[0])
+    usual = ratio(math.log(1e5))
+    return Finding.judged(
+        abs(slope - power) < 0.1 and min(ratios) > 1,
+        f"For {T:,} steps strong composition takes {usual:.2f} times lemma 1.1's noise at delta = 1e-5, and the ratio "
+        f"grows like ln(1/delta) to the power {slope:.3f}.",
+        ratio_at_1e_5=usual,
+        power=slope,
+    )
+
+
+@check("14", mutant={"noise": 0.5})
+def dp_sgd_step(noise: float = 1.0) -> Finding:
+    """Run DP-SGD on two records far apart; tell which record each step read, and test noise and uniformity."""
+    rows, steps, eta = np.zeros((2, 5)), 300, 0.1
+    rows[:, 0] = 10.0, -10.0
+    found = noisy_run(
+        linear(rows),
+        bounding=Declared(lipschitz=10.0),
+        sampling=OneRecord(),
+        noise_multiplier=0.25,
+        steps=steps,
+        step_size=eta,
+        seed=14,
+        release="all",
+    )
+    drawn = -np.diff(np.asarray(found.iterates), axis=0) / eta
+    chosen = np.where(drawn[:, 0] > 0, 0, 1)  # 4 standard deviations apart from the middle
+    rest = drawn - rows[chosen]
+    deviation, claimed = float(np.sqrt(np.mean(rest**2))), noise * 2.5
+    off = abs(deviation / claimed - 1.0) * math.sqrt(2 * rest.size)
+    uneven = abs(float(chosen.mean()) - 0.5) * 2 * math.sqrt(steps)
+    return Finding.judged(
+        off < 5 and uneven < 5,
+        f"Each of {steps} steps is the gradient of one record plus noise of standard deviation {deviation:.4f}, where "
+        f"{claimed:g} is claimed ({off:.1f} standard errors); either record is chosen equally often ({uneven:.1f}).",
+        noise_stddev=deviation,
+        standard_errors=off,
+        standard_errors_of_choice=uneven,
+    )
+
+
+@check("15", mutant={"factor": 0.5})
+def known_indices(factor: float = 1.0) -> Finding:
+    """Replace a record at worst: how far one gradient and an average of n move, and what both ways to sample cost."""
+    n, G = 50, 2.0
+    rows = np.zeros((n, 2))
+    rows[0, 0], other = G, np.zeros((n, 2))
+    other[0, 0] = -G
+    sums = [record_sum(table, rule=Clip(clip=G)).value for table in (rows, other)]
+    alone = [record_sum(table[:1], rule=Clip(clip=G)).value for table in (rows, other)]
+    average, single = float(np.linalg.norm(sums[0] - sums[1])) / n, float(np.linalg.norm(alone[0] - alone[1]))
+    step = Gaussian(noise_multiplier=4.0)
+    known = epsilon(step, delta=1e-5, neighbours="replace_one")
+    secret = epsilon(step.without_replacement(batch=1, records=n), delta=1e-5, neighbours="replace_one")
+    return Finding.judged(
+        abs(single / average - factor * n) < 1e-6 * n and secret < known,
+        f"One gradient moves by {single:.4f}, the average of {n} by {average:.4f}: {single / average:.2f} times less. "
+        f"A step with known index costs epsilon {known:.4f}, with a secret one {secret:.6f}.",
+        sensitivity_of_one=single,
+        sensitivity_of_average=average,
+        epsilon_known=known,
+        epsilon_secret=secret,
+    )
+
+
+def _sampled_delta(rate: float, mu: float, epsilon: float, kind: str) -> float:
+    """Exact δ of one Gaussian release of that μ on a secret batch."""
+    there, back = MixturePair(rate, mu, kind).above(np.array([epsilon]))  # type: ignore[arg-type]
+    return float(there[0] - math.exp(epsilon) * back[0])
+
+
+@check("16", mutant={"constant": 0.5})
+def lemma_1_2(constant: float = 1.0) -> Finding:
+    """Compare the exact delta of sampled Gaussian releases with the lemma's, in both directions."""
+    worst, tight, points = -math.inf, 0.0, 0
+    for rate in (0.001, 0.01, 0.1, 0.25, 0.5, 0.9):
+        for mu in (0.25, 0.5, 1.0, 2.0, 4.0):
+            for base in (0.05, 0.1, 0.5, 1.0, 2.0, 4.0):
+                delta = profile(mu, base)
+                if delta < 1e-9:
+                    continue
+                reduced, _ = amplified(base, delta, rate)
+                leaves, joins = (_sampled_delta(rate, mu, reduced, kind) for kind in ("remove", "add"))
+                worst = max(worst, max(leaves, joins) / (constant * rate * delta))
+                tight = max(tight, abs(leaves / (rate * delta) - 1.0))
+                points += 1
+    return Finding.judged(
+        worst <= 1 + 1e-6,
+        f"At {points} points the true delta is at most {worst:.9f} of the lemma's; in the direction from present to "
+        f"absent it is all of it, to {tight:.1e}.",
+        points=points,
+        true_over_claimed=worst,
+        distance_from_equality=tight,
+    )
+
+
+@check("17", mutant={"factor": 1.0})
+def fraction_of_the_records(factor: float = math.e - 1) -> Finding:
+    """Run a (1, delta)-private step on a fraction epsilon' of the records, and see what it costs."""
+    targets = np.geomspace(1e-4, 1.0, 60).tolist()
+    ratios = [amplified(1.0, 1e-6, t)[0] / t for t in targets]
+    exact = [rate_for(1.0, target=t) for t in (0.01, 0.1)]
+    return Finding.judged(
+        max(ratios) <= factor * (1 + 1e-12),
+        f"The fraction epsilon' costs up to {max(ratios):.4f} epsilon' ({amplified(1.0, 0.0, 0.01)[0]:.4f} for 0.01, "
+        f"{amplified(1.0, 0.0, 0.1)[0]:.4f} for 0.1): right within a factor e - 1. Exact is (e^epsilon' - 1)/(e - 1), "
+        f"{exact[1]:.4f} for 0.1.",
+        within=True,
+        largest_ratio=max(ratios),
+        epsilon_at_001=amplified(1.0, 0.0, 0.01)[0],
+        epsilon_at_01=amplified(1.0, 0.0, 0.1)[0],
+        exact_fraction_for_01=exact[1],
+    )
+
+
+@check("18", mutant={"percent": 0.1})
+def survey(percent: float = 0.001) -> Finding:
+    """Amplify by the library, and compare with randomised response on a survey of 0.001 %, worked out by hand."""
+    by_hand, claimed = worked.survey(), worked.survey(share=percent / 100)
+    found, known = claimed.by_the_lemma, claimed.known_participant
+    return Finding.judged(
+        abs(found / by_hand.by_hand - 1) < 1e-9 and abs(known - 0.5) < 1e-12,
+        f"With a secret list the process is ({found:.6e}, 0)-private; for somebody known to be in it {known:.3g}, all "
+        "of the survey's own epsilon.",
+        epsilon=found,
+        epsilon_of_known_participant=known,
+    )
+
+
+@check("19", mutant={"share": 0.5})
+def proof_of_lemma_1_2(share: float = 1.0) -> Finding:
+    """Enumerate all subsets of 3 of 8 records under randomised response, and follow the proof line by line."""
+    n, m, base = 8, 3, 1.0
+    keep = math.exp(base) / (1 + math.exp(base))
+
+    def yes(records: tuple[int, ...], subset: tuple[int, ...]) -> float:
+        """P(answer yes): whether anybody in the subset is a 1, by randomised response."""
+        return keep if any(records[i] for i in subset) else 1 - keep
+
+    subsets = list(combinations(range(n), m))
+    there, gone = (1, *[0] * (n - 1)), (0,) * n
+    inside = [s for s in subsets if 0 in s]
+    outside = [s for s in subsets if 0 not in s]
+    p_in, p_in_gone = (sum(yes(x, s) for s in inside) / len(inside) for x in (there, gone))
+    p_out = sum(yes(there, s) for s in outside) / len(outside)
+    whole, whole_gone = (sum(yes(x, s) for s in subsets) / len(subsets) for x in (there, gone))
+    chance = len(inside) / len(subsets)
+    split = abs(whole - chance * p_in - (1 - chance) * p_out)
+    steps = p_in <= math.exp(base) * p_in_gone * (1 + 1e-12) and p_in <= math.exp(base) * p_out * (1 + 1e-12)
+    claimed = 1 + share * (m / n) * math.expm1(base)
+    return Finding.judged(
+        chance == m / n and split < 1e-15 and steps and whole / whole_gone <= claimed * (1 + 1e-12),
+        f"Over all {len(subsets)} subsets the split by membership is exact ({split:.0e}), both steps of the hint hold, "
+        f"and the ratio of probabilities is {whole / whole_gone:.12f} where the lemma allows {claimed:.12f}.",
+        chance_of_membership=chance,
+        ratio=whole / whole_gone,
+        claimed_ratio=claimed,
+    )
+
+
+@check("20", mutant={"constant": 0.5})
+def one_known_step(constant: float = 1.0) -> Finding:
+    """Hold the rule on the audit's deltas and on larger ones against the exact accountant, for epsilon up to 1."""
+
+    def multiplier(e: float, d: float) -> float:
+        return constant * rule("single_step_log").multiplier(e, d, 1)
+
+    small = [(e, d) for e in np.linspace(0.01, 1.0, 34).tolist() for d in (*DELTAS, 0.2, 0.3, 0.4, 0.5, 0.6)]
+    false = false_points(multiplier, small)
+    beyond = first_false(multiplier, 0.7)
+    everywhere = false_points(multiplier)
+    return Finding.judged(
+        not false,
+        f"For epsilon up to 1 and delta up to 0.6 false at {len(false)} of {len(small)} points; at delta = 0.7 from "
+        f"epsilon {beyond:.3f} on, at delta = 0.1 from {first_false(multiplier, 0.1):.3g} on.",
+        within=beyond <= 1,
+        false_points=len(false),
+        false_points_of_the_grid=len(everywhere),
+        first_false_at_07=beyond,
+        first_false_at_01=first_false(multiplier, 0.1),
+    )
+
+
+@check("21", mutant={"power": 1.0})
+def steps_of_dp_sgd(power: float = 0.5) -> Finding:
+    """Account for 10,000 steps of DP-SGD for 50 to 400 records, and fit how epsilon falls with n."""
+    multiplier, T = rule("single_step_log").multiplier(1.0, 1e-5, 1), 10_000
+    sizes = (50, 100, 200, 400)
+    # the noise is for sensitivity 2G: add or remove at distance 2G, as in the audit
+    costs = [
+        epsilon(Gaussian(noise_multiplier=multiplier).poisson(rate=1 / n) * T, delta=1e-5, neighbours="add_remove")
+        for n in sizes
+    ]
+    slope = -math.log(costs[-1] / costs[0]) / math.log(sizes[-1] / sizes[0])
+    worked_out = n_squared_steps(n=100)
+    return Finding.judged(
+        abs(slope - power) < 0.15 and worked_out.true <= 1.0,
+        f"Epsilon falls like n to the power -{slope:.3f}, where -{power:g} is claimed; n = 100 and T = n^2 cost "
+        f"{worked_out.true:.3f} ({worked_out.true_replaced:.3f} with one record replaced), below the 1 of one "
+        f"known step. Lemma 1.2 with strong composition proves only ({worked_out.proved:.2f}, "
+        f"{worked_out.proved_delta:.3g}).",
+        power=slope,
+        epsilon_of_n_squared_steps=worked_out.true,
+        epsilon_replace_one=worked_out.true_replaced,
+        epsilon_by_strong_composition=worked_out.proved,
+        delta_by_strong_composition=worked_out.proved_delta,
+    )
+
+
+@check("22", mutant={"least_noise": 1.0})
+def dp_sgd_against_noisy_descent(least_noise: float = 4.0) -> Finding:
+    """Compare DP-SGD, one record of 200 a step, where full batches have μ = 1, for noise of 0.5 to 8 sensitivities."""
+    full_batch, costs = epsilon_bounds(1.0, 1e-5)[1], against_full_batches(n=200)
+    far = max(cost / full_batch for noise, cost in costs.items() if noise >= least_noise)
+    return Finding.judged(
+        far <= 1.02,
+        f"Full batches cost {full_batch:.3f}; one record a step {', '.join(f'{c:.2f}' for c in costs.values())} with "
+        f"noise of {', '.join(f'{s:g}' for s in costs)} sensitivities. Within {100 * (far - 1):.1f} % from "
+        f"{least_noise:g} on.",
+        within=True,
+        epsilon_full_batch=full_batch,
+        largest_ratio=far,
+        table={f"epsilon_at_{noise:g}".replace(".", "_"): cost for noise, cost in costs.items()},
+    )
