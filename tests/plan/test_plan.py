@@ -221,11 +221,13 @@ def test_a_plan_is_printed_as_a_table() -> None:
     shown = str(plan.calibrated(budget, shares={"range": 0.2}))
     assert "20.0%" in shown
     assert "80.0%" in shown
-    sampled = dataclasses.replace(plan, releases=(parts[0], release("steps", times=9, sampling=Poisson(rate=0.1))))
+    sampled = dataclasses.replace(
+        plan, releases=(parts[0], release("steps", times=9, sampling=Poisson(sampling_rate=0.1)))
+    )
     table = str(dataclasses.replace(sampled, neighbours="add_remove").calibrated(budget, shares={"range": 0.2}))
     assert "a public guess" in table
     assert "ε alone" in table
-    assert "Poisson(rate=0.1)" in table
+    assert "Poisson(sampling_rate=0.1)" in table
 
 
 @pytest.mark.parametrize("bound", [Histograms(), MomentSums(columns=2), SecondMoments(clip=0.5)], ids=repr)
