@@ -10,7 +10,7 @@ PEERS := .venv-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals lint format docs clean
+.PHONY: help demo test test-fast test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals lint format docs clean
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
 help: ## list the targets
@@ -19,8 +19,11 @@ help: ## list the targets
 demo: $(VENV)/.with-plot ## price a training run end to end; figures in build/demo
 	$(VENV)/bin/python examples/demo.py
 
-test: $(VENV)/.with-test ## the tests and doctests, minutes
+test: $(VENV)/.with-test ## all tests and doctests, minutes
 	$(VENV)/bin/python -m pytest -n 2 $(ARGS)
+
+test-fast: $(VENV)/.with-test ## the tests that catch a broken build, without doctests, under a minute
+	$(VENV)/bin/python -m pytest -n 2 -m "not slow and not medium" $(or $(ARGS),tests)
 
 test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 	$(VENV)/bin/python -m pytest -n 2 -m slow $(ARGS)

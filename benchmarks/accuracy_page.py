@@ -8,7 +8,7 @@ from typing import Any
 
 Results = dict[str, Any]
 Bar = tuple[str, str, bool]
-SLACK, SLACK_R2 = 0.003, 0.01  # how far below a floor still counts as reached; the issue's
+SLACK, SLACK_R2 = 0.003, 0.01  # how far below a floor still counts as reached
 LEARNT_LOSS = 0.01  # what learning the ranges may cost at epsilon = 1
 LIMIT, MEMORY = 1e-3, 1.5
 TIME = {"adult": 1.0, "kddcup99_10pct": 3.0}
@@ -197,7 +197,7 @@ def _around(tables: Results) -> str:
     text = "Guess: the commonest class, or the mean. Ceiling: scikit-learn without privacy, on the same encoding."
     if any(not row["classes"] for row in tables.values()):
         text += (
-            " Predictions of numbers are kept in their public range, everyone's; the issue's ceilings are without that."
+            " Predictions of numbers are kept in their public range, everyone's; ceilings given with floors are not."
         )
     if any(row["delta"] < 1e-5 for row in tables.values()):
         text += " Where 1e-5 is not below one over the number of rows, which privet refuses, δ is smaller than asked."

@@ -25,7 +25,7 @@ EPSILONS = (0.1, 1.0, 8.0)
 DELTA = 1e-5
 SMALL = 3_000  # rows of a small table cut from a large one
 
-# What the issue asks under zero_out at 0.1 / 1 / 8, and its non-private ceiling; accuracies, or R².
+# The floors that we hold ourselves to, under zero_out at 0.1 / 1 / 8, and its non-private ceiling; accuracies, or R².
 FLOORS = {
     "adult": ((0.842, 0.847, 0.847), 0.847),
     "bank": ((0.897, 0.906, 0.906), 0.905),
@@ -66,12 +66,12 @@ class Table:
 
     @property
     def delta(self) -> float:
-        """The issue's, or the next power of ten that is below one over the number of rows: privet refuses others."""
+        """1e-5, or the next power of ten that is below one over the number of rows: privet refuses others."""
         return min(DELTA, 10.0 ** math.ceil(-1 - math.log10(len(self.X))))
 
     @property
     def floors(self) -> tuple[float, ...] | None:
-        """What the issue asks, if it names this table."""
+        """The floors of this table, if it has any."""
         return FLOORS[self.name][0] if self.name in FLOORS else None
 
     def model(self, epsilon: float, neighbours: Neighbours, *, delta: float | None = None) -> Any:
@@ -112,7 +112,7 @@ class Table:
 
 
 def large(data: Path = SHARED, names: Sequence[str] | None = None) -> list[Table]:
-    """The tables of the issue; without the shared data, what scikit-learn ships."""
+    """The tables that have floors; without the shared data, what scikit-learn ships."""
     makers: dict[str, Callable[[], Table]] = {}
     if (data / "schemas.toml").exists():
         makers = {name: functools.partial(_from_csv, data, name) for name in TITLES}

@@ -93,7 +93,7 @@ def error_ratio(row: Row, adapter: str) -> float | None:
 
 
 def judge(results: dict[str, Any]) -> list[Bar]:
-    """All bars, in the order of the issue that set them."""
+    """All bars that we hold ourselves to."""
     panel: list[Row] = results["panel"]
     calibration: list[Row] = results.get("calibration", [])
     hard: list[Row] = results.get("hard", [])

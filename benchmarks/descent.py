@@ -34,7 +34,7 @@ from privet.losses import loss_named
 from privet.noise import add_gaussian
 from privet.randomness import fixed_seed_voids_guarantee, system_random
 from privet.sampling import Poisson
-from privet.solvers import projected_gradient_descent
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.sums import bounded_table, glm_sum
 
 HERE = Path(__file__).parent

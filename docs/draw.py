@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
+from rooms import rooms_figure  # beside this file, in no package
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression as SimpleLogisticRegression
 
@@ -45,6 +46,7 @@ def digits(records: int) -> Figure:
 FIGURES: dict[str, Callable[[], Figure]] = {
     "choosing-2000.svg": partial(digits, 2_000),
     "choosing-20000.svg": partial(digits, 20_000),
+    "rooms.svg": rooms_figure,
     "lectures/constants-1.svg": constants_figure,
     "lectures/constants-1000.svg": partial(constants_figure, steps=1000),
     "lectures/how-good-n.svg": partial(risk_figure, "n"),

@@ -1,9 +1,13 @@
-"""What all tests share: how hypothesis runs, and the two ways in which a sum is computed."""
+"""What all tests share: threads, how hypothesis runs, and the two ways in which a sum is computed."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+
+# Small products, in as many processes as there are cores: threads of BLAS would only wait for each other, ten times
+# longer than they work. Read when NumPy is loaded, so it stands before the imports; set it yourself to have others.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings

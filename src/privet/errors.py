@@ -4,7 +4,8 @@ PrivetError
 ├── InvalidParameter   (also a ValueError)  a number or name that promises nothing
 ├── NoProvenBound      (also a ValueError)  nobody has proved a bound for this pairing
 ├── RuleOutOfRange     (also a ValueError)  a lecture's rule, asked where it is false
-└── EventFormat        (also a ValueError)  JSON that is not an event of this version
+├── EventFormat        (also a ValueError)  JSON that is not an event of this version
+└── PlanFormat         (also a ValueError)  JSON that is not a plan of this version, or was edited
 Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
 LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
 LittleSignal           (a UserWarning)      a model that privacy leaves little more than a constant
@@ -21,6 +22,7 @@ __all__ = [
     "LittleSignal",
     "LooseBound",
     "NoProvenBound",
+    "PlanFormat",
     "PrivetError",
     "RuleOutOfRange",
 ]
@@ -44,6 +46,10 @@ class RuleOutOfRange(PrivetError, ValueError):
 
 class EventFormat(PrivetError, ValueError):
     """Text that does not describe an event that this version of privet understands."""
+
+
+class PlanFormat(PrivetError, ValueError):
+    """Text that does not describe a plan that this version of privet understands, or that was edited."""
 
 
 class Interrupted(KeyboardInterrupt):

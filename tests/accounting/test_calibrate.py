@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from privet.accounting import Event, Gaussian, Laplace, Pure, calibrate, delta, epsilon, spending
+from privet.accounting import Event, Gaussian, Laplace, Pure, calibrate, delta, epsilon, excess
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
 
@@ -73,6 +73,7 @@ FAMILIES: list[tuple[str, Callable[[float], Event], Neighbours, float, float, bo
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("name", "family", "neighbours", "eps", "dlt", "more_is_safer"), FAMILIES)
 def test_any_parameter_is_just_safe(
     name: str, family: Callable[[float], Event], neighbours: Neighbours, eps: float, dlt: float, more_is_safer: bool
@@ -96,6 +97,7 @@ THREE_PHASES: tuple[str, Callable[[float], Event], Neighbours, float, float, boo
 )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("name", "family", "neighbours", "eps", "dlt", "more_is_safer"), [*FAMILIES, THREE_PHASES])
 def test_the_quick_search_agrees_with_the_full_one(
     name: str,
@@ -112,6 +114,7 @@ def test_the_quick_search_agrees_with_the_full_one(
     assert quick == pytest.approx(calibrate(family, epsilon=eps, delta=dlt, neighbours=neighbours), rel=1e-9)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_search_in_the_better_direction_is_found_out(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the other direction turns out to be the worse one, its own search is used: the answer is as before."""
@@ -124,22 +127,23 @@ def test_a_search_in_the_better_direction_is_found_out(whole: bool, monkeypatch:
     truth = calibrate(family, **asked)
     misled = []
 
-    class Misled(spending.OneWay):
+    class Misled(excess.OneWay):
         def __init__(self, price: Any) -> None:
             super().__init__(price)
             self.worse = 1
             misled.append(self)
 
-    monkeypatch.setattr(spending, "OneWay", Misled)
+    monkeypatch.setattr(excess, "OneWay", Misled)
     assert calibrate(family, **asked) == pytest.approx(truth, rel=1e-9)
     assert len(misled) == 2
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("family", "eps", "least", "most"),
     [
         (lambda s: Laplace(scale=s), 10.0, 0.0999, 0.1),
-        (lambda s: Laplace(scale=s) * 3, 40.0, 0.0749, 0.075),
+        pytest.param(lambda s: Laplace(scale=s) * 3, 40.0, 0.0749, 0.075, marks=pytest.mark.slow),
         (lambda s: Gaussian(noise_multiplier=s), 40.0, 0.18, 0.19),
         (lambda s: Gaussian(noise_multiplier=s).poisson(rate=0.001), 40.0, 0.13, 0.15),
         (lambda s: Gaussian(noise_multiplier=s).poisson(rate=0.001) * 3, 100.0, 0.09, 0.1),
@@ -153,6 +157,7 @@ def test_noise_is_found_where_delta_vanishes_at_the_start(
 
 
 # The first four were found by hypothesis on an early engine, which warned or lost its digits on runs of two steps.
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("rate", "steps", "eps", "dlt"),
     [

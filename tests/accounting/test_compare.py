@@ -32,6 +32,7 @@ RUNS: list[tuple[Event, Neighbours]] = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("run", "neighbours"), RUNS)
 def test_every_accountant_has_a_row(run: Event, neighbours: Neighbours) -> None:
     """One row an accountant, in order, with its theorem; a bound as asked alone, or None and why."""
@@ -49,6 +50,7 @@ def test_every_accountant_has_a_row(run: Event, neighbours: Neighbours) -> None:
             assert row.epsilon == epsilon(run, delta=1e-6, neighbours=neighbours, accountant=row.accountant)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("run", "neighbours"), RUNS)
 def test_tight_is_below_loose(run: Event, neighbours: Neighbours) -> None:
     """No accountant's upper bound lies below another's lower bound, and auto's is the least up to a millionth."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -25,6 +25,7 @@ from privet.accounting.events import (
     ZeroConcentrated,
 )
 from privet.errors import EventFormat
+from privet.privacy import Neighbours
 
 amounts = st.floats(min_value=0, max_value=1e308) | st.integers(0, 10**30)
 rates = st.floats(min_value=0, max_value=1, exclude_min=True)
@@ -53,7 +54,12 @@ def _larger(events: st.SearchStrategy[Event]) -> st.SearchStrategy[Event]:
     )
 
 
+def _related(event: Event, neighbours: Neighbours) -> Event:
+    return event.under(neighbours) * 2 + event
+
+
 trees = st.recursive(leaves, _larger, max_leaves=12)
+trees |= st.builds(_related, trees, st.sampled_from(get_args(Neighbours)))
 
 
 @given(trees)
@@ -94,6 +100,25 @@ def test_the_format_is_frozen() -> None:
         '{"kind": "approximate", "epsilon": 1.0, "delta": 1e-09}, '
         '{"kind": "exponential_mechanism", "epsilon": 0.5}, {"kind": "zero_concentrated", "rho": 0.25}]}}'
     )
+
+
+def test_the_relation_an_event_was_made_for_is_kept() -> None:
+    """`.under` is a kind of its own, written like this for ever; a relation that is none is refused."""
+    text = (
+        '{"privet_event": 1, "event": {"kind": "under", "neighbours": "replace_one", '
+        '"event": {"kind": "gaussian", "noise_multiplier": 20.0}}}'
+    )
+    made = Gaussian(noise_multiplier=20.0).under("replace_one")
+    assert to_json(made) == text
+    assert from_json(text) == made
+    for bad in ("swap_one", 1, None, ["replace_one"]):
+        with pytest.raises(EventFormat, match="neighbours"):
+            from_json(text.replace('"replace_one"', json.dumps(bad)))
+    with pytest.raises(EventFormat, match="made for 'replace_one'"):
+        from_json(
+            text.replace('{"kind": "under"', '{"kind": "under", "neighbours": "zero_out", "event": {"kind": "under"')
+            + "}"
+        )
 
 
 def test_numpy_numbers_become_plain_numbers() -> None:

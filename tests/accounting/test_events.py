@@ -25,8 +25,12 @@ from privet.accounting import (
     Pure,
     RandomizedResponse,
     Repeated,
+    Under,
     ZeroConcentrated,
+    epsilon,
+    random_trials,
 )
+from privet.accounting.events import relations
 from privet.accounting.pairs.dominating import leaves
 from privet.errors import InvalidParameter, PrivetError
 
@@ -47,6 +51,9 @@ EVENTS: list[Event] = [
     BASE[0] + BASE[1],
     (BASE[0] + BASE[1]) * 3 + BASE[2].poisson(rate=0.5),
     (BASE[0] * 2).poisson(rate=0.5),
+    *(event.under("replace_one") for event in BASE),
+    BASE[0].poisson(rate=0.5).under("zero_out") * 3,
+    (BASE[0] + BASE[1] * 2).under("add_remove"),
 ]
 
 
@@ -206,6 +213,35 @@ def test_adding_what_is_no_event_is_a_type_error() -> None:
     """`event + 1` is a TypeError, as for any Python value."""
     with pytest.raises(TypeError):
         BASE[0] + 1  # type: ignore[operator]
+
+
+def test_one_part_is_made_for_one_relation() -> None:
+    """An event made for one relation cannot be wrapped for another, however deep; and sampling it is refused."""
+    made = BASE[0].under("replace_one")
+    assert made.under("replace_one") * 2 + made
+    for run in (made, made * 3, BASE[1] + made, random_trials(made, mean=2)):
+        refused(lambda run=run: run.under("zero_out"), "'replace_one'")  # type: ignore[misc]  # bound now
+        refused(lambda run=run: run.poisson(rate=0.5), "'replace_one'")  # type: ignore[misc]
+        refused(lambda run=run: run.without_replacement(batch=1, records=2), "'replace_one'")  # type: ignore[misc]
+    refused(lambda: BASE[0].under("swap"), "neighbours")  # type: ignore[arg-type]
+    refused(lambda: Under(event=1.0, neighbours="zero_out"), "event")  # type: ignore[arg-type]
+
+
+def test_relations_are_those_of_all_parts() -> None:
+    """`relations` looks everywhere in a tree, and finds nothing where no part was made for one."""
+    a, b = BASE[0].under("zero_out"), BASE[1].poisson(rate=0.5).under("add_remove")
+    assert relations(BASE[0] * 3 + BASE[1].poisson(rate=0.5)) == frozenset()
+    assert relations(a * 2 + random_trials(b * 3, mean=2)) == {"zero_out", "add_remove"}
+
+
+def test_a_histogram_of_one_relation_is_not_priced_under_another() -> None:
+    """√2 apart when a record is replaced, 1 when one joins: the multiplier of the first would say 0.397, not 0.575."""
+    stddev = 10 / math.sqrt(2)  # of each count; one record adds 1 to one of them
+    replaced, joined = Gaussian(noise_multiplier=stddev * 2 / math.sqrt(2)), Gaussian(noise_multiplier=stddev)
+    assert round(epsilon(replaced, delta=1e-6, neighbours="add_remove"), 3) == 0.397
+    assert round(epsilon(joined.under("add_remove"), delta=1e-6, neighbours="add_remove"), 3) == 0.575
+    with pytest.raises(InvalidParameter, match="another sensitivity"):
+        epsilon(replaced.under("replace_one"), delta=1e-6, neighbours="add_remove")
 
 
 def test_the_edges_of_the_allowed_are_allowed() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from privet.accounting.conversions import renyi_delta, zcdp_rho, zcdp_tight_epsilon
 from privet.accounting.filters import Overspent, RenyiFilter, ZeroConcentratedFilter
-from privet.accounting.gaussian import largest_mu
+from privet.accounting.theorems.conversions import renyi_delta, zcdp_rho, zcdp_tight_epsilon
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.errors import InvalidParameter
 
 Moments = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -46,6 +46,7 @@ def worst_delta(start: RenyiFilter, steps: list[float], depth: int, *, choose: C
     return play(start, 0.0, 1.0, depth)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("orders", [(), (4.0,), (3.0, 6.0, 12.0)])
 @pytest.mark.parametrize("bold", [True, False])
 @pytest.mark.parametrize("steps", [[0.1, 0.3], [0.2, 0.4]])

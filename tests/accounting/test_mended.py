@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from privet.accounting import Approximate, ExponentialMechanism, Gaussian, Pure, bounds, epsilon
-from privet.accounting.contour import contour_delta
-from privet.accounting.fourier import fourier_delta
-from privet.accounting.levels import Levels
-from privet.accounting.pairs.blurred import Window
+from privet.accounting.contour.big_steps import Levels
+from privet.accounting.contour.integral import contour_delta
+from privet.accounting.contour.rare_outcomes import line_epsilon, rare_epsilon, without_rare
+from privet.accounting.fourier.brackets import fourier_delta
+from privet.accounting.pairs.blurred_window import Window
+from privet.accounting.pairs.elementary import LaplacePair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
-from privet.accounting.pairs.simple import LaplacePair
-from privet.accounting.rare import line_epsilon, rare_epsilon, without_rare
-from privet.accounting.theorems import basic_epsilon
+from privet.accounting.stepwise import basic_epsilon
 from privet.errors import NoProvenBound
 
 
@@ -35,6 +35,7 @@ def test_laplace_losses_far_apart_do_not_decay() -> None:
     assert found is None or (found[0] <= high and low <= found[1])
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("rate", "shift", "kind", "t"),
     [
@@ -98,6 +99,7 @@ def test_ends_of_sampled_laplace_losses_keep_their_digits(rate: float, distance:
         assert abs(found.highest / truth[1] - 1) < 1e-15
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("rate", "distance", "t"), [(1 - 1e-10, 15.0, 3.0), (1 - 1e-6, 8.0, 2.0 + 5.0j)])
 def test_sampled_laplace_moments_keep_their_bound_at_rates_near_one(rate: float, distance: float, t: complex) -> None:
     """Where w is near 0, 1 + (w - 1) had lost its digits."""

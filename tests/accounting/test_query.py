@@ -197,6 +197,7 @@ CHOICES: list[tuple[Event, Neighbours, str]] = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("run", "neighbours", "name"), CHOICES)
 def test_auto_picks_as_documented(run: Event, neighbours: Neighbours, name: str) -> None:
     """auto is the closed form where there is one, else the contour, else Fourier, and Rényi where only moments
@@ -231,6 +232,7 @@ TRIPS: list[tuple[Event, Neighbours]] = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("run", "neighbours"), TRIPS)
 @pytest.mark.parametrize("wanted", [1e-3, 1e-6, 1e-12])
 def test_round_trips_stay_on_the_safe_side(run: Event, neighbours: Neighbours, wanted: float) -> None:

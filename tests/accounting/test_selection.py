@@ -88,6 +88,7 @@ def cells(mu: float, edges: Law) -> tuple[Law, Law]:
     return np.diff(ndtr(ends)), np.diff(ndtr(ends - mu))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("eps", [0.1, 0.7, 2.0])
 def test_randomised_response_is_never_undercut(count: int, eps: float) -> None:
@@ -100,6 +101,7 @@ def test_randomised_response_is_never_undercut(count: int, eps: float) -> None:
             assert exact <= delta(search, epsilon=asked, neighbours="replace_one") + 1e-15
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.5])
 def test_gaussian_cells_are_never_undercut(mu: float) -> None:
     """For a rounded Gaussian, ranked up, down, from the middle, by likelihood windows and at random: as above."""
@@ -256,6 +258,7 @@ def test_more_trials_cost_more_and_one_is_almost_free() -> None:
     assert high == prices[2]
 
 
+@pytest.mark.medium
 def test_searches_compose_with_other_releases() -> None:
     """A search and another release cost at least either and, by Rényi moments, at most the two bounds together."""
     search, other = random_trials(Gaussian(noise_multiplier=8.0), mean=5), Gaussian(noise_multiplier=8.0)

@@ -92,6 +92,7 @@ def test_noise_meets_its_target() -> None:
     assert multiplier <= float(printed) <= multiplier * (1 + 1e-5)
 
 
+@pytest.mark.medium
 def test_compare_has_every_row() -> None:
     """The table is compare's, and JSON has every row of it."""
     comparison = accounting.compare(RUN, delta=1e-5, neighbours="add_remove")
@@ -117,6 +118,7 @@ def test_profile_is_the_profile() -> None:
     assert "add_remove" in lines[0]
 
 
+@pytest.mark.medium
 def test_meaning_is_in_words() -> None:
     """The words are report.meaning's, for the prior and the rates asked for."""
     flags = f"{FLAGS} --delta 1e-5 --prior 0.1 --false-positive-rate 0.02"
@@ -187,6 +189,7 @@ def test_no_noise_is_said_plainly() -> None:
     assert told(f"delta {flags} --epsilon 1")["delta"] == 1
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("command", "flags"),
     [
@@ -207,6 +210,7 @@ def test_plot_writes_a_figure(command: str, flags: str, tmp_path: Path) -> None:
     assert "Figure written to" in result.stderr
 
 
+@pytest.mark.medium
 def test_noise_can_be_plotted(tmp_path: Path) -> None:
     """`noise --plot` draws the profile of the run it found."""
     flags = "--sampling-rate 1/100 --steps 1000 --neighbours add_remove --epsilon 1 --delta 1e-5"

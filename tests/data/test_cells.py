@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.data import group_indices
+from privet.data import person_numbers
 from privet.data.cells import Coded, Codes, Memory, Names, Numbers, number_of, text_of
 
 ODD: list[Any] = [
@@ -25,6 +25,7 @@ cell = st.one_of(
 )
 
 
+@pytest.mark.medium
 @given(cells=st.lists(cell, max_size=12))
 def test_any_cell_is_read_in_silence(cells: list[Any]) -> None:
     """Whatever a cell holds, reading raises and warns nothing, and gives a finite number or NaN, a place or -1."""
@@ -40,6 +41,7 @@ def test_any_cell_is_read_in_silence(cells: list[Any]) -> None:
     assert set(codes.tolist()) <= set(range(-1, len(names)))
 
 
+@pytest.mark.medium
 @given(cells=st.lists(cell, min_size=1, max_size=8), other=st.lists(cell, max_size=8))
 def test_a_cell_is_read_the_same_whatever_stands_beside_it(cells: list[Any], other: list[Any]) -> None:
     """D against D': one by one, or beside any other cells, in either order, each cell has the same result."""
@@ -109,9 +111,9 @@ def test_memory_is_bounded_and_forgets_without_harm() -> None:
 @given(ids=st.lists(st.one_of(st.none(), st.integers(0, 5), st.sampled_from(["a", "b", "3"])), max_size=12))
 def test_groups_are_dense_and_free_of_order(ids: list[Any]) -> None:
     """Equal ids share an index, indices have no gaps, a missing id is nobody's, and the order of rows does not show."""
-    found = group_indices(ids)
+    found = person_numbers(ids)
     held = [text_of(i) for i in ids]
     assert sorted(set(found[found >= 0].tolist())) == list(range(len({h for h in held if h})))
     assert [i is None for i in held] == (found == -1).tolist()
     assert all((a == b) == (found[i] == found[j]) for i, a in enumerate(held) for j, b in enumerate(held) if a and b)
-    assert group_indices(ids[::-1]).tolist() == found[::-1].tolist()
+    assert person_numbers(ids[::-1]).tolist() == found[::-1].tolist()

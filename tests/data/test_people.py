@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import uuid
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.data import group_indices
-from privet.data.people import label_of, one_row_each, person_numbers
+from privet.data import grouped_by, person_numbers
+from privet.data.people import label_of, one_row_each
 from privet.errors import InvalidParameter
 from privet.randomness import fixed_seed_voids_guarantee
 
@@ -60,18 +65,17 @@ def test_numbering_again_changes_nothing() -> None:
 
 @given(labels=st.lists(st.sampled_from(ZOO), max_size=20), data=st.data())
 def test_order_of_rows_does_not_show(labels: list[Any], data: Any) -> None:
-    """A permutation of the rows permutes the numbers; columns of frames are numbered alike."""
+    """A permutation of the rows permutes the numbers, which have no gaps."""
     order = data.draw(st.permutations(range(len(labels))))
     found = person_numbers(labels)
     assert person_numbers([labels[i] for i in order]).tolist() == found[order].tolist()
-    assert group_indices(labels).tolist() == found.tolist()
     assert sorted(set(found[found >= 0].tolist())) == list(range(found.max(initial=-1) + 1))
 
 
 def test_what_holds_no_labels_is_refused_by_type_and_shape() -> None:
     """A table, dates, or a scalar are refused without a cell in the message; a single column is taken."""
     for wrong in (np.zeros((3, 2)), np.array(["2020-01-01"], dtype="M8[D]"), np.array(3)):
-        with pytest.raises(InvalidParameter, match="Expected groups to be one label a row"):
+        with pytest.raises(InvalidParameter, match="Expected groups"):
             person_numbers(wrong)
     assert person_numbers(np.array([[5], [4]])).tolist() == [1, 0]
     assert person_numbers([uuid.uuid4(), "a"])[0] == -1
@@ -89,6 +93,7 @@ def test_one_row_each_is_one_row_of_each() -> None:
     assert one_row_each(np.array([-1, -1]), random).tolist() == []
 
 
+@pytest.mark.medium
 def test_one_row_each_draws_uniformly_and_independently() -> None:
     """Each of a person's rows is as likely as any other, whatever another person's draw.
 
@@ -100,3 +105,57 @@ def test_one_row_each_draws_uniformly_and_independently() -> None:
     rows = np.array([next(row for row in pair if row % 2 == side) // 2 for pair in drawn for side in (0, 1)])
     cells = np.bincount(rows[::2] * 3 + rows[1::2], minlength=9)
     assert ((cells - 20_000 / 9) ** 2 / (20_000 / 9)).sum() < 45
+
+
+LARGE = [2**53 + 1, 2**53, None, 2**53 + 1, 2**53 + 2]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        LARGE,
+        np.fromiter(LARGE, dtype=object, count=5),
+        np.ma.array([2**53 + 1, 2**53, 0, 2**53 + 1, 2**53 + 2], mask=[False, False, True, False, False]),
+        pd.array(LARGE, dtype="Int64"),
+        pd.Series(LARGE, dtype="UInt64"),
+        pd.Series(LARGE, dtype=pd.ArrowDtype(pa.int64())),
+        pd.Series(LARGE, dtype=pd.ArrowDtype(pa.decimal128(20, 0))),
+        pd.Series(LARGE, dtype=object).astype("category"),
+        pl.Series(LARGE),
+        pl.Series(LARGE, dtype=pl.UInt64),
+        pl.Series(LARGE, dtype=pl.Int128),
+        pl.Series([None if cell is None else Decimal(cell) for cell in LARGE]),
+        pa.array(LARGE),
+        pa.chunked_array([LARGE[:2], LARGE[2:]]),
+        pa.array(LARGE, type=pa.decimal128(20, 0)),
+        [None if cell is None else str(cell) for cell in LARGE],
+        pd.DataFrame({"id": pd.array(LARGE, dtype="Int64")}),
+    ],
+    ids=lambda ids: type(ids).__module__.split(".")[0] + " " + str(getattr(ids, "dtype", "")),
+)
+def test_a_missing_id_merges_no_others(ids: Any) -> None:
+    """Ids above 2^53 stay apart beside a null, in columns of every kind, as groups and as names in a table."""
+    assert person_numbers(ids).tolist() == [1, 0, -1, 1, 2]
+    if not isinstance(ids, pd.DataFrame):
+        assert grouped_by({"who": ids}, "who").tolist() == [1, 0, -1, 1, 2]
+
+
+def test_bytes_and_texts_of_every_library_are_labels() -> None:
+    """Declared as text or as bytes, an id is the text it spells; dates are refused, as they always were."""
+    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary(1)):
+        assert person_numbers(pa.array(["b", "a", None]).cast(pa.binary()).cast(kind)).tolist() == [1, 0, -1]
+    for column in (pl.Series(["b", "a", None]), pl.Series([b"b", b"a", None]), np.array([b"b", b"a", b""])):
+        assert person_numbers(column).tolist() == [1, 0, -1]
+    for dates in (pd.to_datetime(["2020-01-01"], utc=True), pl.Series([dt.date(2020, 1, 1)])):
+        with pytest.raises(InvalidParameter, match="dates"):
+            person_numbers(dates)
+
+
+def test_an_odd_label_is_nobody_and_moves_no_other(odd: Any) -> None:
+    """Record and replay: the others are who they were, whatever one label is; no error and no warning."""
+    clean: list[Any] = [5, 7, 7, 9]
+    alone = label_of(odd)
+    expected = sorted({"5", "7", "9"} | ({alone} if alone else set()))
+    for form in (list, lambda c: np.fromiter(c, dtype=object, count=5), lambda c: pd.Series(list(c), dtype=object)):
+        found = person_numbers(form([*clean, odd])).tolist()
+        assert found == [*(expected.index(str(c)) for c in clean), expected.index(alone) if alone else -1]

@@ -113,6 +113,19 @@ def test_rows_that_lack_a_cell_are_neutral() -> None:
     assert encode(SCHEMA, []).shape == (0, 9)
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_no_one_record_decides_what_a_list_holds(place: int) -> None:
+    """Rows with one that is no dict are rows, labels with one that is a dict are labels, wherever it stands."""
+    rows: list[Any] = [{"age": 50, "y": "yes"} for _ in range(3)]
+    rows[place] = "Jane Doe"
+    assert len(encode(SCHEMA, rows)) == 3
+    labels: list[Any] = ["yes"] * 3
+    labels[place] = {}
+    assert SCHEMA.target is not None
+    for data in (rows, labels):
+        assert np.isnan(encode_target(SCHEMA.target, data)).tolist() == [i == place for i in range(3)]
+
+
 @pytest.mark.parametrize("table", [np.zeros((2, 3)), [[1, 2]], 7, None, ["Jane Doe"], pd.Series([1])])
 def test_tables_without_names_are_refused(table: Any) -> None:
     """Columns are matched by name, so what has none is refused, and no cell is quoted."""
@@ -139,8 +152,8 @@ def test_files_with_odd_rows_are_read_in_silence(tmp_path: Path) -> None:
     )  # fmt: skip
     found = encode(SCHEMA, path)
     clean = [{"age": 50, "job": "baker", "zip": 1010, "own": True}, {"age": 51}]
-    clean += [{"age": 52, "job": "smith", "zip": 1020, "own": False}, {"age": 53, "zip": 1010, "own": True}, {}]
-    clean += [{"age": 55, "job": "baker", "zip": 1010, "own": True}]
+    clean += [{"age": 52, "job": "smith", "zip": 1020, "own": False}, {"age": 53, "zip": 1010, "own": True}]
+    clean += [{"age": 54, "zip": 1010, "own": True}, {"age": 55, "job": "baker", "zip": 1010, "own": True}]
     assert np.array_equal(found, encode(SCHEMA, clean))
 
 
@@ -164,6 +177,7 @@ def test_long_files_are_read_in_pieces(tmp_path: Path) -> None:
     assert found["b"].tolist() == [i % 3 for i in range(1000)]
 
 
+@pytest.mark.medium
 def test_the_room_loads_no_optional_package() -> None:
     """Importing and encoding a dict of columns loads neither pandas, polars, pyarrow nor scikit-learn."""
     code = (

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from privet import Budget, Plan, dp_gd, dp_sgd, glm
+from privet import Budget, dp_gd, dp_sgd, glm
 from privet.cli import main
 from privet.clipping import Clip
 from privet.errors import InvalidParameter
 from privet.estimators import LinearRegression, LogisticRegression, PrivateSearchCV, fit_table
+from privet.plan import gradient_plan
 from privet.preprocessing import Number, Schema, Target, dump_schema
 
 X = np.random.default_rng(0).uniform(0, 10, (300, 3)) + 0.123456
@@ -94,13 +95,14 @@ def test_words_and_numbers_of_other_libraries_in_a_plan() -> None:
     with pytest.raises(InvalidParameter, match="sampling scheme"):
         dp_sgd(problem, budget=budget, steps=5, clip=1.0, sampling=wrong)
     with pytest.raises(InvalidParameter, match="way to bound"):
-        Plan(bounding=wrong, steps=5, records=300, neighbours="replace_one")
+        gradient_plan(bounding=wrong, steps=5, records=300, neighbours="replace_one")
     with pytest.raises(InvalidParameter, match="step_size"):
         dp_gd(problem, budget=budget, steps=5, clip=1.0, step_size=wrong)
     with pytest.raises(InvalidParameter, match="name of a loss"):
         glm(3, X, Y, row_norm=1.0)  # type: ignore[call-overload]
     steps: Any = np.int64(5)
-    assert type(Plan(bounding=Clip(clip=1.0), steps=steps, records=300, neighbours="replace_one").steps) is int
+    plan = gradient_plan(bounding=Clip(clip=1.0), steps=steps, records=300, neighbours="replace_one")
+    assert type(plan["gradients"].times) is int
 
 
 def test_commands_on_an_empty_table_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +124,9 @@ def test_commands_on_an_empty_table_say_so(tmp_path: Path, monkeypatch: pytest.M
     assert run.invoke(main, ["fit", "rows.csv", *fit]).exit_code == 0
     little = run.invoke(main, ["fit", "rows.csv", *fit[:3], "0.001", *fit[4:]])
     assert little.exit_code == 0
-    assert little.stderr.startswith("Note: Expected a signal of at least")  # one remark, no line of our code
+    assert little.stderr.startswith(
+        "Note: Expected an effective sample size of at least"
+    )  # one remark, no line of our code
     assert little.stderr.count("\n") == 1
     assert run.invoke(main, ["predict", "model", "empty.csv"]).output == "ill\n"
     missing = run.invoke(main, ["predict", "model", "other.csv"])

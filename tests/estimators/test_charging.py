@@ -26,8 +26,9 @@ from privet.estimators import (
     LogisticRegression,
     Ridge,
 )
-from privet.estimators import charging as module
 from privet.ledger import Account
+from privet.plan import Meter
+from privet.solvers import FixedHessian
 
 CLASSIFIERS = [LogisticRegression, LinearSVC]
 ALL: list[Any] = [*CLASSIFIERS, LinearRegression, Ridge, HuberRegressor]
@@ -52,7 +53,7 @@ def test_a_fit_charges_exactly_what_it_releases(model: Any, given: bool) -> None
     fitted = model(epsilon=0.7, bounds=(-1, 1) if given else None, account=shared).fit(X, target)
     (charge,) = shared.charges
     assert charge.label == model.__name__
-    assert charge.event == fitted._event
+    assert charge.event == fitted.plan_.event
     assert charge.alone == pytest.approx(0.7, rel=1e-6)
     assert fitted.guarantee_.epsilon == pytest.approx(shared.epsilon, rel=1e-9)
 
@@ -73,6 +74,7 @@ def test_other_relations_are_charged_to_accounts_of_theirs(neighbours: Any) -> N
     assert len(shared.charges) == 1
 
 
+@pytest.mark.medium
 def test_grid_search_charges_every_fit_and_the_refit() -> None:
     """Two candidates on three folds and a refit are seven charges, which cost what seven such fits cost together."""
     X, y = data()
@@ -86,6 +88,7 @@ def test_grid_search_charges_every_fit_and_the_refit() -> None:
     assert clone(model).account is shared
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("backend", ["multiprocessing", pytest.param("loky", marks=pytest.mark.slow)])
 def test_two_processes_share_one_account(backend: str, tmp_path: Path) -> None:
     """With n_jobs=2 the workers' charges arrive in the file; an account in memory is refused loudly instead."""
@@ -101,6 +104,7 @@ def test_two_processes_share_one_account(backend: str, tmp_path: Path) -> None:
     assert len(stored.charges) == 4
 
 
+@pytest.mark.medium
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
 def test_a_search_stops_when_the_budget_is_spent() -> None:
     """Fits that do not fit are refused: their scores are missing, nothing is charged for them, and the refit raises."""
@@ -155,15 +159,34 @@ def test_a_fit_that_fails_midway_stays_charged(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_model_that_released_something_else_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Should a fit's event differ from its rehearsal's, the model is gone, and the error quotes no data."""
+    """Should a fit release other things than were charged, the meter refuses, the model is gone, no data is quoted."""
     X, y = data()
-    other = LogisticRegression(epsilon=0.1, bounds=(-1, 1)).fit(X, y > 0)._event
-    monkeypatch.setattr(module, "_rehearsed", lambda *given, **named: other)
-    model = LogisticRegression(epsilon=1, bounds=(-1, 1), account=account())
-    with pytest.raises(PrivetError, match="withheld"):
+    monkeypatch.setattr(FixedHessian, "_inverse", lambda *given: np.eye(3))  # leaves out XᵀX, which is next
+    shared = account()
+    model = LogisticRegression(epsilon=1, bounds=(-1, 1), account=shared)
+    with pytest.raises(PrivetError, match="as planned and priced"):
         model.fit(X, y > 0)
-    assert not hasattr(model, "coef_")
-    assert not hasattr(model, "guarantee_")
+    assert not [name for name in vars(model) if name.endswith("_")]
+    assert len(shared.charges) == 1
+
+
+def test_a_charged_fit_trains_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan is known beforehand, so nothing is rehearsed: one meter, made before the charge, run once to its end."""
+    X, y = data()
+    made: list[Meter] = []
+    genuine = Meter.__init__
+
+    def counted(self: Meter, plan: Any, **named: Any) -> None:
+        made.append(self)
+        genuine(self, plan, **named)
+
+    monkeypatch.setattr(Meter, "__init__", counted)
+    shared = account()
+    model = LogisticRegression(epsilon=1, bounds=(-1, 1), classes=[False, True], account=shared).fit(X, y > 0)
+    (meter,), (charge,) = made, shared.charges
+    assert meter.plan == model.plan_ == model.plan(records=1500, columns=2)
+    assert charge.event == model.plan_.event
+    assert len(meter.record) == sum(release.times for release in model.plan_.releases)
 
 
 def test_what_is_no_account_is_refused() -> None:
@@ -184,7 +207,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
     X, y = data()
     model = LinearRegression(epsilon=1.0, alpha=0.0).fit(X, y)
     before = dict(vars(model))
-    model.solver = "nonsense"  # refused once ranges are learnt
+    model.solver = "nonsense"
     with pytest.raises(InvalidParameter, match="nonsense"):
         model.fit(7 * X, y)
     after = dict(vars(model))
@@ -196,6 +219,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
     assert not [name for name in vars(fresh) if name.endswith("_")]
 
 
+@pytest.mark.medium
 def test_fits_for_people_and_for_records_have_accounts_of_their_own(tmp_path: Path) -> None:
     """A sum of both would promise neither: a record that is exchanged may change two people."""
     X, y = data()

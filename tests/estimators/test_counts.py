@@ -9,8 +9,8 @@ from sklearn.metrics import d2_tweedie_score
 
 from privet.errors import InvalidParameter
 from privet.estimators import PoissonRegressor
-from privet.estimators.counts import typical_count
-from privet.preprocessing.counts import histogram_reach
+from privet.estimators.counts import count_release, typical_count
+from privet.plan import Histograms, Meter, Plan
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_voids_guarantee
 
@@ -23,6 +23,7 @@ def data(n: int = 20_000, factor: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     return X, rng.poisson(factor * np.exp(X @ [0.2, -1.0, 0.0] + 0.3)).astype(float)
 
 
+@pytest.mark.medium
 def test_with_a_vast_budget_it_is_scikit_learns() -> None:
     """At epsilon = 1e6, without a setting: coefficients to 5e-3, and the same D² to 1e-5."""
     X, y = data()
@@ -34,6 +35,7 @@ def test_with_a_vast_budget_it_is_scikit_learns() -> None:
     assert fitted.score(X, y) == pytest.approx(d2_tweedie_score(y, fitted.predict(X), power=1), abs=1e-12)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("factor", [0.05, 1.0, 1000.0])
 @pytest.mark.parametrize("known", [True, False])
 def test_counts_of_any_size_are_learnt_at_epsilon_one(factor: float, known: bool) -> None:
@@ -77,7 +79,7 @@ def test_the_budget_covers_the_size_of_counts() -> None:
     X, y = data(2000)
     fitted = PoissonRegressor(epsilon=0.5, delta=1e-7, **KNOWN).fit(X, y)
     assert 0.499 < fitted.guarantee_.epsilon <= 0.5
-    assert repr(fitted._event).count("Gaussian") == 5  # two of them for row norms
+    assert repr(fitted.plan_.event).count("Gaussian") == 5  # two of them for row norms
     assert "`target_range` is public" in str(fitted.guarantee_)
 
 
@@ -92,19 +94,20 @@ def test_counts_are_not_negative() -> None:
 def test_the_histogram_of_counts_moves_by_no_more_than_is_priced(
     neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over pairs of strange counts, exact bins of neighbours are at most `histogram_reach` apart."""
+    """Over pairs of strange counts, exact bins of neighbours are at most the release's sensitivity apart."""
     seen: list[np.ndarray] = []
 
-    def spy(units: np.ndarray, **rest: Any) -> np.ndarray:
+    def spy(self: Meter, name: str, units: np.ndarray) -> np.ndarray:
+        self._close(name, units.size)
         seen.append(units)
         return units.astype(float)
 
-    monkeypatch.setattr("privet.estimators.counts.noisy_sums", spy)
+    monkeypatch.setattr(Meter, "noisy_counts", spy)
     strange = [0.0, 1e-300, 0.5, 1.0, 1.5, 4.0, 1e30, -2.0, np.inf, -np.inf, np.nan]
-    random = fixed_seed_voids_guarantee(1)
+    plan = Plan(releases=(count_release(1.0),), neighbours=neighbours)
 
     def bins(counts: list[float], most: float | None) -> np.ndarray:
-        typical_count(np.array(counts), most=most, noise_multiplier=1.0, neighbours=neighbours, random=random)
+        typical_count(np.array(counts), Meter(plan), most=most)
         return seen[-1]
 
     for most in (None, 4.0):
@@ -112,12 +115,12 @@ def test_the_histogram_of_counts_moves_by_no_more_than_is_priced(
             for two in [np.nan] if neighbours == "zero_out" else strange:
                 other = [3.0] if neighbours == "add_remove" else [3.0, two]
                 apart = np.linalg.norm(bins([3.0, one], most) - bins(other, most))
-                assert apart <= histogram_reach(1, neighbours) + 1e-12
+                assert apart <= Histograms().sensitivity(neighbours) + 1e-12
 
 
 def test_nothing_but_noise_means_counts_of_about_one() -> None:
     """No octave stands out: a size and a bound all the same, without a look at the records."""
-    random = fixed_seed_voids_guarantee(2)
-    settings: dict[str, Any] = {"noise_multiplier": 1e4, "neighbours": "zero_out", "random": random}
-    assert typical_count(np.full(100, 1e6), most=None, **settings)[:2] == (1.5, 2.0)
-    assert typical_count(np.full(100, 1e6), most=0.5, **settings)[:2] == (0.375, 0.5)
+    plan = Plan(releases=(count_release(1e4),), neighbours="zero_out")
+    for most, found in ((None, (1.5, 2.0)), (0.5, (0.375, 0.5))):
+        meter = Meter(plan, random=fixed_seed_voids_guarantee(2))
+        assert typical_count(np.full(100, 1e6), meter, most=most) == found

@@ -10,8 +10,9 @@ from sklearn import linear_model
 
 from privet.errors import LittleSignal
 from privet.estimators import LinearRegression, LogisticRegression
-from privet.estimators.defaults import LITTLE, Task, settings_for
+from privet.estimators.defaults import LITTLE, Task, solver_for
 from privet.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss
+from privet.solvers import FixedHessian
 
 _LOSSES: dict[Task, Loss] = {
     "binary": LogisticLoss(labels="zero_one"),
@@ -20,12 +21,17 @@ _LOSSES: dict[Task, Loss] = {
 }
 
 
+def settings(task: Task, each: float) -> FixedHessian:
+    """The default solver for ten columns, each with so large an effective sample."""
+    found = solver_for("auto", task, loss=_LOSSES[task], columns=10, effective=10 * each)
+    assert isinstance(found, FixedHessian)
+    return found
+
+
 @pytest.mark.parametrize("task", _LOSSES)
 def test_more_signal_clips_less_and_takes_no_fewer_steps(task: Task) -> None:
-    """The clip and the number of steps never fall as the signal grows."""
-    found = [
-        settings_for("auto", task, loss=_LOSSES[task], columns=10, signal=10 * each) for each in np.logspace(-3, 9, 60)
-    ]
+    """The clip and the number of steps never fall as the effective sample grows."""
+    found = [settings(task, each) for each in np.logspace(-3, 9, 60)]
     assert all(a.clip <= b.clip and a.steps <= b.steps for a, b in itertools.pairwise(found))
     slope = _LOSSES[task].lipschitz()
     assert slope is None or found[-1].clip == slope
@@ -33,13 +39,11 @@ def test_more_signal_clips_less_and_takes_no_fewer_steps(task: Task) -> None:
 
 def test_hardly_any_signal_learns_a_constant() -> None:
     """Without signal, the features' curvature is taken for more than any noise can show, so only a constant moves."""
-    few, enough = (
-        settings_for("auto", "binary", loss=_LOSSES["binary"], columns=10, signal=10 * each)
-        for each in (LITTLE / 10, LITTLE)
-    )
+    few, enough = (settings("binary", each) for each in (LITTLE / 10, LITTLE))
     assert few.floor == pytest.approx(100 * enough.floor)
 
 
+@pytest.mark.medium
 def test_a_tiny_budget_says_that_the_model_is_a_constant_and_is_one() -> None:
     """At a tiny epsilon the fit warns, on public facts, and nearly always predicts the majority class (fixed seeds)."""
     rng = np.random.default_rng(5)
@@ -55,6 +59,7 @@ def test_a_tiny_budget_says_that_the_model_is_a_constant_and_is_one() -> None:
     assert np.median(scores) > 0.88
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("d", [3, 10])
 def test_a_huge_epsilon_finds_the_plain_coefficients_by_default(d: int) -> None:
     """At epsilon 1e6, with defaults, coefficients agree with scikit-learn's to 1e-3 of the largest."""

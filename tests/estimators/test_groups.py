@@ -27,9 +27,18 @@ from privet.estimators import (
     fit_table,
     load_model,
 )
-from privet.estimators import linear as room
-from privet.preprocessing import Category, Number, Schema, SchemaPlan, Target, dump_schema, learn_schema, private_ranges
-from privet.preprocessing import learning as learning_room
+from privet.plan import Meter
+from privet.preprocessing import (
+    Category,
+    NameFinder,
+    Number,
+    RangeFinder,
+    Schema,
+    SchemaLearner,
+    Target,
+    dump_schema,
+    learn_schema,
+)
 from privet.randomness import fixed_seed_voids_guarantee
 
 Floats = NDArray[np.float64]
@@ -65,6 +74,7 @@ def test_little_is_lost_with_five_rows_a_person(bounds: Any) -> None:
     assert model.fit(X, y, groups=groups).score(X, y) > ceiling - 0.02
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_without_noise_worth_naming_it_is_the_pooled_model(form: Any) -> None:
     """Everybody having equally many rows, the mean over people is the mean over rows: scikit-learn's coefficients."""
@@ -112,12 +122,13 @@ def test_order_of_rows_and_kind_of_labels_do_not_show(kind: str) -> None:
 def test_a_person_of_many_rows_is_bounded_in_everything_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges and norms are learnt from one row of each person: 5,000 rows of one person add 1 to the histograms."""
     seen: list[dict[str, int]] = []
+    genuine = RangeFinder.run
 
-    def spied(table: dict[str, Any], **arguments: Any) -> Any:
-        seen.append({name: len(values) for name, values in table.items()})
-        return private_ranges(table, **arguments)
+    def spied(self: RangeFinder, values: Any, meter: Meter) -> Any:
+        seen.append({name: len(column) for name, column in zip(self.columns, values, strict=True)})
+        return genuine(self, values, meter)
 
-    monkeypatch.setattr(room, "private_ranges", spied)
+    monkeypatch.setattr(RangeFinder, "run", spied)
     X, y, groups = crowd(people=150, rows=2)
     X, y, groups = np.vstack([X, np.full((5000, 3), 9.0)]), np.append(y, [1] * 5000), np.append(groups, [150] * 5000)
     LinearRegression(epsilon=5.0).fit(X, y, groups=groups)
@@ -195,22 +206,24 @@ def test_names_are_learnt_from_one_row_of_each_person() -> None:
     assert learnt.schema.columns["job"].values == ("baker",)  # type: ignore[union-attr]
     assert learnt.guarantee.unit == "person"
     with pytest.raises(InvalidParameter, match="must not be learnt from"):
-        SchemaPlan(
-            schema=Schema(columns={"who": Category()}), neighbours="zero_out", threshold_delta=1e-7, groups="who"
-        )
+        SchemaLearner(schema=Schema(columns={"who": Category()}), threshold_delta=1e-7, groups="who")
 
 
 def test_what_is_learnt_reads_one_row_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranges and names get the places of as many rows as there are people."""
+    """Ranges and names get as many rows as there are people."""
     rows: list[int] = []
-    for name in ("private_ranges", "private_categories"):
-        genuine = getattr(learning_room, name)
+    ranges, names = RangeFinder.run, NameFinder.run
 
-        def spied(table: Any, *, genuine: Any = genuine, **arguments: Any) -> Any:
-            rows.append(len(arguments["rows"]))
-            return genuine(table, **arguments)
+    def spied_ranges(self: RangeFinder, values: Any, meter: Meter) -> Any:
+        rows.append(len(values[0]))
+        return ranges(self, values, meter)
 
-        monkeypatch.setattr(learning_room, name, spied)
+    def spied_names(self: NameFinder, codes: Any, readers: Any, meter: Meter) -> Any:
+        rows.append(len(codes["job"]))
+        return names(self, codes, readers, meter)
+
+    monkeypatch.setattr(RangeFinder, "run", spied_ranges)
+    monkeypatch.setattr(NameFinder, "run", spied_names)
     schema = Schema(columns={"age": Number(), "job": Category()}, ignored=("patient",))
     random = fixed_seed_voids_guarantee(1)
     learn_schema(visits(), schema, budget=Budget(epsilon=1, delta=1e-6), groups="patient", random=random)

@@ -19,6 +19,7 @@ def data(n: int = 4000) -> tuple[np.ndarray, np.ndarray]:
     return X, X @ [0.3, -1.0] + rng.exponential(size=n)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("quantile", [0.5, 0.8])
 def test_with_a_vast_budget_it_is_scikit_learns(quantile: float) -> None:
     """At epsilon = 1e6 the pinball loss is scikit-learn's to 1e-3 of it, and the coefficients to 0.05.
@@ -34,6 +35,7 @@ def test_with_a_vast_budget_it_is_scikit_learns(quantile: float) -> None:
     assert np.abs(sharper.coef_ - plain.coef_).max() < 0.02
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
 def test_at_epsilon_one_the_share_below_is_the_quantile(quantile: float) -> None:
     """With 8,000 rows: within 0.05 of the quantile, and D² at least 0.85 of scikit-learn's."""
@@ -45,6 +47,7 @@ def test_at_epsilon_one_the_share_below_is_the_quantile(quantile: float) -> None
     assert fitted.score(X, y) > 0.85 * d2_pinball_score(y, plain.predict(X), alpha=quantile)
 
 
+@pytest.mark.medium
 def test_an_outlier_moves_the_median_no_more_than_any_record() -> None:
     """Targets beyond the range count as its end, missing ones as nothing; the median hardly moves."""
     X, y = data()

@@ -12,12 +12,14 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression as Plain
 
 from privet import Budget
-from privet.accounting import Gaussian, NegativeBinomialTrials, PoissonTrials, epsilon
+from privet.accounting import Event, NegativeBinomialTrials, PoissonTrials, epsilon
 from privet.accounting.pairs.dominating import leaves
 from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
 from privet.estimators import HuberRegressor, LinearRegression, LinearSVC, LogisticRegression, PrivateSearchCV, search
+from privet.estimators.outline import Outline
 from privet.ledger import Account
-from privet.noise import add_gaussian
+from privet.plan import Meter
+from privet.preprocessing.scaling import scaling_from
 from privet.randomness import fixed_seed_voids_guarantee
 
 GRID = {"alpha": [0.0, 30.0]}
@@ -37,6 +39,7 @@ def labels(y: np.ndarray) -> np.ndarray:
     return np.where(y > 0, "yes", "no")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 def test_the_guarantee_covers_the_search_under_every_relation(law: str, neighbours: Any) -> None:
@@ -60,9 +63,11 @@ def test_nothing_tells_how_many_trials_there_were() -> None:
     X, y = data()
     found = PrivateSearchCV(model(), GRID, mean_trials=4).fit(X, labels(y))
     left = {name for name in vars(found) if name.endswith("_")}
-    assert left == {"best_estimator_", "best_params_", "best_score_", "guarantee_"}
+    assert left == {"best_estimator_", "best_params_", "best_score_", "guarantee_", "plan_"}
+    assert found.plan_ == found.plan()  # which knows no more than the parameters
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 def test_each_trial_spends_what_was_priced(neighbours: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fit's Gaussian sums and the score's noise are each within the one Gaussian release that a trial is.
@@ -71,30 +76,30 @@ def test_each_trial_spends_what_was_priced(neighbours: Any, monkeypatch: pytest.
     """
     X, y = data()
     stddevs: list[float] = []
+    events: list[Event] = []
+    finish = Meter.finish
 
-    def watched(units: Any, *, step: float, noise_stddev: float, random: Any) -> Any:
-        stddevs.append(noise_stddev)
-        return add_gaussian(units, step=step, noise_stddev=noise_stddev, random=random)
+    def seen(self: Meter) -> tuple[str, ...]:
+        if "score" in self.plan:
+            stddevs.append(self.noise_stddev("score"))
+        elif "gradients" in self.plan:
+            events.append(self.plan.event)
+        return finish(self)
 
-    events: list[Any] = []
-    keep = PrivateSearchCV._check_price
-
-    def seen(self: Any, trial: Any, noise: float) -> None:
-        events.append((trial._event, noise))
-        keep(self, trial, noise)
-
-    monkeypatch.setattr(search, "add_gaussian", watched)
-    monkeypatch.setattr(PrivateSearchCV, "_check_price", seen)
+    monkeypatch.setattr(Meter, "finish", seen)
     grid = {"alpha": [0.0, 1.0], "max_iter": [5, 20], "bounds": [(-1, 1), None]}
-    PrivateSearchCV(model(records=3000), grid, neighbours=neighbours, mean_trials=8, law="geometric").fit(X, labels(y))
+    found = PrivateSearchCV(model(records=3000), grid, neighbours=neighbours, mean_trials=8, law="geometric")
+    noise = found.fit(X, labels(y)).plan_["search"].noise_multiplier
     assert len(stddevs) == len(events) >= 1
-    for (event, noise), stddev in zip(events, stddevs, strict=True):
+    for event, stddev in zip(events, stddevs, strict=True):
         assert stddev == pytest.approx(noise / 2, rel=1e-12)
         assert stddev >= noise / 2
-        mu = math.sqrt(sum(count / leaf.noise_multiplier**2 for leaf, count in leaves(event)))  # type: ignore[attr-defined]
+        mu = math.sqrt(sum(count / leaf.noise_multiplier**2 for leaf, count in leaves(event, neighbours)))  # type: ignore[attr-defined]
         assert (1 - 1e-6) / noise < mu <= (1 + 1e-12) / noise
     with pytest.raises(InvalidParameter, match="priced alike"):
-        keep(PrivateSearchCV(model(), GRID), type("T", (), {"_event": Gaussian(noise_multiplier=1.0)})(), 2.0)
+        found._outlined(model(epsilon=3.0, records=3000, neighbours=neighbours), {}, X, noise)
+    with pytest.raises(InvalidParameter, match="priced alike"):
+        PrivateSearchCV(model(records=3000), {"solver": ["sgd"]}, neighbours=neighbours).fit(X, labels(y))
 
 
 def test_a_record_moves_the_score_by_at_most_half() -> None:
@@ -131,9 +136,9 @@ def test_coins_look_at_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     trial = PrivateSearchCV._trial
 
-    def watched(self: Any, prepared: Any, params: Any, parts: Any, noise: float, random: Any) -> Any:
+    def watched(self: Any, prepared: Any, outline: Outline, parts: Any, noise: float, random: Any) -> Any:
         seen.append(parts)
-        return trial(self, prepared, params, parts, noise, random)
+        return trial(self, prepared, outline, parts, noise, random)
 
     monkeypatch.setattr(PrivateSearchCV, "_trial", watched)
     for rows in (X, -X):
@@ -144,6 +149,7 @@ def test_coins_look_at_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(first[1][0], -last[1][0])
 
 
+@pytest.mark.medium
 def test_better_candidates_are_found() -> None:
     """With a bad and a good candidate, the good one is chosen in most searches of 8 expected trials.
 
@@ -227,10 +233,10 @@ def test_an_interrupted_search_releases_no_trial(monkeypatch: pytest.MonkeyPatch
     """Ctrl-C inside a trial must not hand out that trial's half-fitted model."""
     X, y = data(500)
 
-    def stopped(self: Any, *given: Any) -> None:
+    def stopped(self: Any, *given: Any, **named: Any) -> None:
         raise Interrupted("stopped", partial="a model")
 
-    monkeypatch.setattr(LogisticRegression, "fit", stopped)
+    monkeypatch.setattr(LogisticRegression, "_fit_planned", stopped)
     with pytest.raises(KeyboardInterrupt) as caught:
         PrivateSearchCV(model(), GRID).fit(X, labels(y))
     assert not isinstance(caught.value, Interrupted)
@@ -255,27 +261,44 @@ def test_an_interrupted_search_releases_no_trial(monkeypatch: pytest.MonkeyPatch
         ({"estimator": LinearRegression(bounds=(-1, 1))}, "target_range"),
         ({"random_state": "x"}, "random_state"),
         ({"account": 3}, "Account"),
+        ({"param_grid": {"solver": ["fixed_hessian", "sgd"]}}, "priced alike"),
+        ({"param_grid": {"alpha": [0.0, -1.0]}}, "alpha"),
+        ({"param_grid": {"max_iter": [5, 2.5]}}, "max_iter"),
+        ({"delta": 1 / 300}, "delta below 1/n"),
     ],
 )
-def test_bad_searches_are_refused_before_anything_is_drawn(given: dict[str, Any], message: str) -> None:
-    """What could not be priced, or promises nothing, is refused by public facts."""
+def test_bad_searches_are_refused_before_anything_is_drawn(
+    given: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be priced, or promises nothing, is refused by public facts, uncharged."""
     X, y = data(300)
+
+    class Silent:
+        void = False
+
+        def words(self, count: int) -> Any:
+            pytest.fail("something was drawn")
+
+    monkeypatch.setattr("privet.estimators.linear.system_random", Silent)
+    neighbours = "add_remove" if given.get("neighbours") == "add_remove" else "replace_one"
+    account = Account(Budget(epsilon=9, delta=1e-6), neighbours=neighbours, filter="renyi")
     with pytest.raises(ValueError, match=message):
-        PrivateSearchCV(**{"estimator": model(), "param_grid": GRID, **given}).fit(X, labels(y))
+        PrivateSearchCV(**{"estimator": model(), "param_grid": GRID, "account": account, **given}).fit(X, labels(y))
+    assert not account.charges
 
 
 def test_targets_must_be_as_many_as_rows() -> None:
     """A target too few would pair the wrong ones; none at all is said so."""
     X, y = data(300)
-    with pytest.raises(InvalidParameter, match="as many targets"):
+    with pytest.raises(InvalidParameter, match="one value a record"):
         PrivateSearchCV(model(), GRID).fit(X, labels(y)[1:])
-    with pytest.raises(ValueError, match="requires y"):
+    with pytest.raises(ValueError, match="y=None"):
         PrivateSearchCV(model(), GRID).fit(X, None)
 
 
 def test_the_price_of_a_search_is_between_one_trial_and_all() -> None:
     """At mean 10 and (1, 1e-6), a trial may cost 0.6 to 0.75 alone; ten of them paid would cost over 2."""
-    event = PrivateSearchCV(model(), GRID)._event(Budget(epsilon=1, delta=1e-6))
+    event: Any = PrivateSearchCV(model(), GRID, epsilon=1, delta=1e-6).plan().event
     assert not isinstance(event, PoissonTrials)
     asked: dict[str, Any] = {"delta": 1e-6, "neighbours": "replace_one"}
     assert 0.6 < epsilon(event.event, **asked) < 0.75
@@ -288,7 +311,7 @@ def test_no_score_depends_on_how_many_rows_are_held_out() -> None:
     rng = np.random.default_rng(0)
     fitted = LinearRegression(bounds=(-1, 1), target_range=(-9, 9))
     fitted.coef_, fitted.intercept_, fitted.n_features_in_ = rng.normal(size=30), 0.1, 30
-    fitted.ranges_, fitted._middle, fitted.target_range_ = (-np.ones(30), np.ones(30)), np.zeros(30), (-9.0, 9.0)
+    fitted._scale, fitted.target_range_ = scaling_from((-1, 1), 30, intercept=True), (-9.0, 9.0)
     for count in (5, 9, 17, 33, 65, 1025):
         X, y = rng.uniform(-1, 1, size=(count, 30)), rng.uniform(-9, 9, size=count)
         assert np.array_equal(search._scores(fitted, X, y)[1:], search._scores(fitted, X[1:], y[1:]))

@@ -17,9 +17,10 @@ from privet.estimators import (
     PoissonRegressor,
     QuantileRegressor,
 )
-from privet.estimators.defaults import check_solver, settings_for
+from privet.estimators.defaults import check_solver, solver_for
 from privet.losses import LogisticLoss, MultinomialLoss
 from privet.privacy import Neighbours
+from privet.solvers import DPSGD, FixedHessian
 
 SOLVERS = ["auto", "fixed_hessian", "gradient", "sgd", "newton", "objective", "output"]
 LEAST = {"output": 0.6}  # of the default's score: it pays for strong convexity that nobody asked for
@@ -36,6 +37,7 @@ def data(model: Any, n: int = 12_000) -> tuple[np.ndarray, np.ndarray, dict[str,
     return X, score, {"target_range": (-5, 5)}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
     "model", [LogisticRegression, LinearSVC, LinearRegression, HuberRegressor, PoissonRegressor, QuantileRegressor]
@@ -51,10 +53,11 @@ def test_every_solver_learns_within_the_budget(model: Any, solver: str) -> None:
     best = {LogisticRegression: 0.93, LinearSVC: 0.93, PoissonRegressor: 0.45, QuantileRegressor: 0.75}.get(model, 0.94)
     assert np.median([fit.score(X, y) for fit in fits]) > LEAST.get(solver, 0.95) * best
     assert 1.99 < fitted.guarantee_.epsilon <= 2
-    priced = epsilon(fitted._event, delta=1e-6, neighbours="replace_one")
+    priced = epsilon(fitted.plan_.event, delta=1e-6, neighbours="replace_one")
     assert priced == pytest.approx(fitted.guarantee_.epsilon, rel=1e-6)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("solver", SOLVERS[1:])
 @pytest.mark.parametrize("neighbours", ["zero_out", "add_remove"])
 def test_every_solver_holds_for_every_relation(solver: str, neighbours: Neighbours) -> None:
@@ -64,7 +67,7 @@ def test_every_solver_holds_for_every_relation(solver: str, neighbours: Neighbou
     fitted = LogisticRegression(neighbours=neighbours, records=records, solver=solver, **known).fit(X, y)
     assert fitted.guarantee_.epsilon <= 1
     assert fitted.guarantee_.neighbours == neighbours
-    assert epsilon(fitted._event, delta=1e-6, neighbours=neighbours) <= 1
+    assert epsilon(fitted.plan_.event, delta=1e-6, neighbours=neighbours) <= 1
     assert "one row" in str(fitted.guarantee_)
 
 
@@ -76,6 +79,7 @@ def test_a_fixed_seed_voids_every_solvers_guarantee() -> None:
         assert str(fitted.guarantee_).startswith("NOT PRIVATE")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("solver", ["fixed_hessian", "gradient", "sgd", "output"])
 def test_several_classes_have_solvers_too(solver: str) -> None:
     """Those that are proven for several outputs tell three classes apart."""
@@ -99,15 +103,19 @@ def test_unknown_solvers_and_unused_iterations_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="'auto', 'fixed_hessian'"):
         check_solver("lbfgs", LogisticLoss())
     with pytest.raises(InvalidParameter, match="max_iter=None"):
-        settings_for("output", "binary", loss=LogisticLoss(), columns=3, signal=100.0, max_iter=5)
+        solver_for("output", "binary", loss=LogisticLoss(), columns=3, effective=100.0, max_iter=5)
 
 
 def test_the_choice_is_from_public_facts() -> None:
-    """`settings_for` sees columns, signal and the loss; a wide table has no second moment worth buying."""
-    facts: dict[str, Any] = {"loss": MultinomialLoss(classes=3), "signal": 1000.0}
-    assert settings_for("auto", "several", columns=100, **facts).solver == "fixed_hessian"
-    assert settings_for("auto", "several", columns=10_000, **facts).solver == "gradient"
-    assert settings_for("gradient", "several", columns=100, max_iter=7, **facts).steps == 7
-    clips = [settings_for("auto", "counts", loss=LogisticLoss(), columns=10, signal=s).clip for s in (1.0, 1e3, 1e6)]
+    """`solver_for` sees columns, effective sample and loss; a wide table has no second moment worth buying."""
+    facts: dict[str, Any] = {"loss": MultinomialLoss(classes=3), "effective": 1000.0}
+    assert isinstance(solver_for("auto", "several", columns=100, **facts), FixedHessian)
+    assert isinstance(solver_for("auto", "several", columns=10_000, **facts), DPSGD)
+    few: Any = solver_for("gradient", "several", columns=100, max_iter=7, **facts)
+    assert few.steps == 7
+    counts: list[Any] = [
+        solver_for("auto", "counts", loss=LogisticLoss(), columns=10, effective=size) for size in (1.0, 1e3, 1e6)
+    ]
+    clips = [found.clip for found in counts]
     assert clips[0] == 1.0
     assert clips == sorted(clips)

@@ -45,7 +45,7 @@ def test_a_saved_model_is_data_and_predicts_the_same(schema: Schema, tmp_path: P
     loaded = load_model(tmp_path / "model")
     assert loaded.predict(data).tolist() == model.predict(data).tolist()
     assert loaded.guarantee == model.guarantee
-    assert loaded.event == model.event
+    assert loaded.plan == model.plan
     assert loaded.schema == model.schema
 
 
@@ -55,7 +55,7 @@ def test_what_the_schema_leaves_open_is_learnt_within_the_budget() -> None:
     model = fit_table(table(), schema, budget=BUDGET)
     assert not model.schema.unknown
     assert model.guarantee.epsilon <= 2.0
-    assert "Approximate" in repr(model.event)
+    assert "Approximate" in repr(model.plan.event)
     assert model.score(table()) > 0.85
 
 
@@ -81,10 +81,10 @@ def test_targets_that_no_model_fits_are_refused(schema: Schema, message: str) ->
 def test_other_files_are_not_taken_for_models(tmp_path: Path) -> None:
     """A model.json of another format or version is refused."""
     (tmp_path / "model.json").write_text('{"format": "privet model", "version": 99}')
-    with pytest.raises(InvalidParameter, match="version 1"):
+    with pytest.raises(InvalidParameter, match="version 2"):
         load_model(tmp_path)
     (tmp_path / "model.json").write_text("not JSON")
-    with pytest.raises(InvalidParameter, match="version 1"):
+    with pytest.raises(InvalidParameter, match="version 2"):
         load_model(tmp_path)
 
 

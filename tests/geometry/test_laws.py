@@ -99,6 +99,7 @@ points = arrays(
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
+@pytest.mark.medium
 @each
 @given(x=points)
 def test_projection_is_feasible_and_idempotent_to_the_last_bit(case: Case, x: Floats) -> None:
@@ -108,6 +109,7 @@ def test_projection_is_feasible_and_idempotent_to_the_last_bit(case: Case, x: Fl
     assert case.domain.project(p).tobytes() == p.tobytes()
 
 
+@pytest.mark.medium
 @each
 @given(rng=seeds)
 def test_points_of_the_set_stay_where_they_are(case: Case, rng: np.random.Generator) -> None:
@@ -120,6 +122,7 @@ def test_points_of_the_set_stay_where_they_are(case: Case, rng: np.random.Genera
             assert not np.shares_memory(p, q)
 
 
+@pytest.mark.medium
 @each
 @given(x=points, rng=seeds)
 def test_variational_inequality(case: Case, x: Floats, rng: np.random.Generator) -> None:
@@ -131,6 +134,7 @@ def test_variational_inequality(case: Case, x: Floats, rng: np.random.Generator)
         assert (x - p) @ (q - p) <= 1e-14 * scale
 
 
+@pytest.mark.medium
 @each
 @given(x=points, rng=seeds)
 def test_projection_contracts_distances_to_the_set(case: Case, x: Floats, rng: np.random.Generator) -> None:
@@ -141,6 +145,7 @@ def test_projection_contracts_distances_to_the_set(case: Case, x: Floats, rng: n
     assert moved**2 + np.linalg.norm(p - q) ** 2 <= far**2 * (1 + 1e-12) + 1e-12
 
 
+@pytest.mark.medium
 @each
 @given(x=points, y=points)
 def test_projection_is_non_expansive(case: Case, x: Floats, y: Floats) -> None:
@@ -150,6 +155,7 @@ def test_projection_is_non_expansive(case: Case, x: Floats, y: Floats) -> None:
     assert distance <= np.linalg.norm(x - y) + 1e-14 * size
 
 
+@pytest.mark.medium
 @each
 @pytest.mark.parametrize("seed", range(3))
 def test_no_solver_finds_a_nearer_point(case: Case, seed: int) -> None:
@@ -168,6 +174,7 @@ def test_no_solver_finds_a_nearer_point(case: Case, seed: int) -> None:
     assert best >= nearest - 1e-9
 
 
+@pytest.mark.medium
 @each
 @given(direction=points, rng=seeds)
 def test_support_is_never_passed(case: Case, direction: Floats, rng: np.random.Generator) -> None:
@@ -177,6 +184,7 @@ def test_support_is_never_passed(case: Case, direction: Floats, rng: np.random.G
         assert direction @ q <= support + 1e-12 * (np.linalg.norm(direction) * (np.linalg.norm(q) + 1) + 1)
 
 
+@pytest.mark.medium
 @bounded
 @given(direction=arrays(np.float64, D, elements=st.floats(-10, 10)))
 def test_support_is_reached(case: Case, direction: Floats) -> None:
@@ -189,6 +197,7 @@ def test_support_is_reached(case: Case, direction: Floats) -> None:
     assert support + case.domain.support(-direction) <= case.domain.diameter * size * (1 + 1e-12) + 1e-12
 
 
+@pytest.mark.medium
 @bounded
 @given(rng=seeds)
 def test_diameter_and_radius_are_reached_and_never_passed(case: Case, rng: np.random.Generator) -> None:

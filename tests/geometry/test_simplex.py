@@ -46,6 +46,7 @@ def test_l1_ball_agrees_with_bisection(x: Floats, radius: float) -> None:
     assert np.all(p * x >= 0)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("d", [1, 2, 1000, 1_000_000])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e12])
 def test_large_dimensions_stay_feasible(d: int, scale: float) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.accounting.gaussian import delta_bounds, epsilon_bounds, largest_mu, profile
+from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bounds, largest_mu, profile
 from privet.errors import InvalidParameter, RuleOutOfRange
 from privet.lectures.noise_rules import RULES, Rule, rule
 from privet.theory.least_noise import exact_noise

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from privet.lectures import Finding, all_claims, all_lectures, look_up
+from privet.lectures import Check, Finding, all_claims, all_lectures, look_up
 from privet.lectures.figures import how_good
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +95,7 @@ def test_notebooks_are_what_the_pages_make(name: str) -> None:
     assert all(cell["outputs"] == [] for cell in cells if cell["cell_type"] == "code")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", NOTEBOOKS.PAGES)
 def test_notebooks_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell of a notebook runs, in order; where one run a method and figure is enough, more are left out."""
@@ -102,6 +103,9 @@ def test_notebooks_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", ModuleType("matplotlib.pyplot"))
     monkeypatch.setattr(how_good, "_RUNS", {"n": (60,), "d": (100,), "epsilon": (0.1,)})
     monkeypatch.setattr(how_good, "_RANGE", how_good._RANGE | {"n": (50, 2000)})
+    known: dict[str, Finding] = {}  # a notebook counts verdicts before it shows them: once is enough here
+    run = Check.__call__
+    monkeypatch.setattr(Check, "__call__", lambda self: known.get(self.id) or known.setdefault(self.id, run(self)))
     names: dict[str, Any] = {}
     for cell in json.loads(NOTEBOOKS.notebook(name))["cells"]:
         if cell["cell_type"] == "code":

@@ -13,13 +13,13 @@ import pytest
 from scipy.special import ndtr
 
 from privet import Budget, box, l1_ball, l2_ball
-from privet.accounting.amplification import SHORTCUT_LIMIT, amplified, rate_for
-from privet.accounting.composition import Cost, advanced
-from privet.accounting.contour import contour_delta
-from privet.accounting.conversions import gaussian_rho, gaussian_tail, group, zcdp_epsilon, zcdp_rho
-from privet.accounting.fourier import fourier_delta
-from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
+from privet.accounting.contour.integral import contour_delta
+from privet.accounting.fourier.brackets import fourier_delta
 from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.theorems.composition import Cost, advanced
+from privet.accounting.theorems.conversions import gaussian_rho, gaussian_tail, group, zcdp_epsilon, zcdp_rho
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
+from privet.accounting.theorems.subsampling import SHORTCUT_LIMIT, amplified, rate_for
 from privet.lectures import Finding, lectures_prescription, rule
 from privet.losses import AbsoluteLoss
 from privet.theory import (

@@ -15,6 +15,7 @@ def test_every_claim_has_a_check() -> None:
     assert [claim.id for claim in all_claims()] == sorted(all_checks(), key=int)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("known", all_checks().values(), ids=all_checks())
 def test_no_check_is_vacuous(known: Check, finding: Callable[[str], Finding]) -> None:
     """A check accepts what is printed and refuses its mutant, or refuses what is printed and accepts the corrected one.

@@ -20,6 +20,7 @@ MAPS: dict[str, FeatureMap] = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("phi", MAPS.values(), ids=MAPS)
 @given(X=arrays(np.float64, (4, 3), elements=st.floats(-1e3, 1e3)))
 def test_declared_norm_holds(phi: FeatureMap, X: np.ndarray) -> None:

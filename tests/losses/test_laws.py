@@ -210,6 +210,7 @@ def test_curvature_is_that_of_the_derivative(case: Case) -> None:
             np.testing.assert_allclose(largest, curvature, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.medium
 @each
 @given(data=st.data())
 def test_subgradient_inequality_and_convexity(case: Case, data: st.DataObject) -> None:
@@ -360,6 +361,7 @@ def test_precision_and_shape_are_those_of_the_predictions(case: Case) -> None:
     np.testing.assert_allclose(case.loss.derivative(z.astype(np.float32), y), exact, rtol=1e-5, atol=scale)
 
 
+@pytest.mark.medium
 @each
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_record_does_not_feel_its_neighbours(case: Case, dtype: type) -> None:

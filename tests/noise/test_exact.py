@@ -98,6 +98,7 @@ def extreme_triples() -> list[Triple]:
 STDDEVS = [2.0**10, 1.37 * 2.0**20, 2.0**30 / 3, 1.9 * 2.0**40, 2.0**50]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("stddev", STDDEVS)
 def test_each_gaussian_integer_is_the_ideal_one(stddev: float) -> None:
     """Random words, words next to a cell's edge, and extreme words: 1,000 pairs, all equal to the oracle."""
@@ -135,6 +136,7 @@ def test_an_odd_number_of_coordinates_leaves_the_last_sine_out() -> None:
     assert rounded_gaussian(Scripted([]), 2.0**45, 0).shape == (0,)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("scale", STDDEVS)
 def test_each_laplace_integer_is_the_ideal_one(scale: float) -> None:
     """Random words, words next to a cell's edge, and extreme words, all equal to the oracle."""
@@ -150,6 +152,7 @@ def test_each_laplace_integer_is_the_ideal_one(scale: float) -> None:
     assert rounded_laplace(random, scale, len(pairs)).tolist() == expected
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("offset", [0.0, 0.5, 0.25, 1 - 2.0**-40])
 def test_offsets_are_added_before_rounding(offset: float) -> None:
     """round(offset + stddev · Z), not offset + round: fast and exact road agree with the oracle."""
@@ -172,6 +175,7 @@ def test_offsets_are_added_before_rounding(offset: float) -> None:
         assert exact_laplace(Scripted([]), (size, tail), 2.0**20, offset) == value
 
 
+@pytest.mark.medium
 def test_float_errors_stay_below_the_proven_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the fast road is trusted its value is within ERROR of the ideal one; seen at most a quarter of it."""
     kept: list[np.ndarray] = []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from privet.accounting.gaussian import delta_bounds
+from privet.accounting.theorems.gaussian_profile import delta_bounds
 from privet.errors import InvalidParameter
 from privet.noise import fast, gaussian, laplace, rounded_gaussian, rounded_laplace
 from privet.randomness import Words, fixed_seed_voids_guarantee, system_random
@@ -56,6 +56,7 @@ def normal() -> Floats:
     return rounded_gaussian(fixed_seed_voids_guarantee(2024), STDDEV, DRAWS) / STDDEV
 
 
+@pytest.mark.medium
 def test_noise_is_standard_normal_and_independent(normal: Floats) -> None:
     """False positive rate 9e-7 for all nine statistics; 2^22 draws.
 
@@ -86,12 +87,14 @@ MUTANTS: dict[str, tuple[Callable[[Floats], Floats], str]] = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("mutant", "statistic"), MUTANTS.values(), ids=MUTANTS)
 def test_the_statistics_catch_a_mutant(normal: Floats, mutant: Callable[[Floats], Floats], statistic: str) -> None:
     """Each named defect is caught by the statistic meant for it."""
     assert statistic in caught(mutant(normal))
 
 
+@pytest.mark.medium
 def test_the_statistics_catch_a_mutant_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutant in the code: one radius for two pairs, as a repeated word would give."""
     usual = fast.exponential
@@ -104,6 +107,7 @@ def test_the_statistics_catch_a_mutant_of_the_code(monkeypatch: pytest.MonkeyPat
     assert "neighbours' sizes" in caught(noise)
 
 
+@pytest.mark.medium
 def test_laplace_noise_has_its_law_and_is_independent() -> None:
     """False positive rate 7e-7; 2^22 draws, made normal by inversion; power 0.99 as for the Gaussian.
 

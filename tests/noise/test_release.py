@@ -154,6 +154,7 @@ def test_sums_at_the_ends_of_int64_do_not_wrap_or_raise() -> None:
         assert noise > 2.0**58 or (np.sign(released) == [1, -1, 1, -1]).all()
 
 
+@pytest.mark.medium
 def test_time_tells_nothing_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rank correlation of a call's time with |noise| below 0.05 over 10^4 calls of one coordinate.
 

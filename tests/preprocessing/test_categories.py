@@ -12,8 +12,9 @@ from scipy import stats
 
 from privet.accounting import Approximate, Gaussian, delta
 from privet.errors import InvalidParameter
-from privet.preprocessing import categories, private_categories
-from privet.preprocessing.categories import category_release, leak, name_threshold
+from privet.plan import Plan
+from privet.preprocessing import NameFinder, categories, private_categories
+from privet.preprocessing.categories import leak, name_threshold
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_voids_guarantee
 
@@ -69,12 +70,13 @@ def test_the_release_never_beats_its_price(neighbours: Neighbours) -> None:
     Mutants: half of the noise, and a threshold half a deviation lower, are above the price somewhere.
     """
     noise, part = 1.2, 1e-3
-    release, event = category_release(1, noise_multiplier=noise, threshold_delta=part, neighbours=neighbours)
-    threshold = name_threshold(release.noise_stddev, columns=1, threshold_delta=part)
+    releases = NameFinder(columns=("name",), threshold_delta=part).releases(noise_multiplier=noise)
+    event, stddev = Plan(releases=releases, neighbours=neighbours).event, releases[0].noise_stddev(neighbours)
+    threshold = name_threshold(stddev, columns=1, threshold_delta=part)
 
     @cache
-    def law(table: tuple[int, ...], stddev: float, cut: float) -> np.ndarray:
-        shown = [stats.norm.cdf((count - cut) / stddev) if count else 0.0 for count in table]
+    def law(table: tuple[int, ...], noise: float, cut: float) -> np.ndarray:
+        shown = [stats.norm.cdf((count - cut) / noise) if count else 0.0 for count in table]
         sets = itertools.product((0, 1), repeat=3)
         return np.array([math.prod(p if s else 1 - p for p, s in zip(shown, one, strict=True)) for one in sets])
 
@@ -90,11 +92,11 @@ def test_the_release_never_beats_its_price(neighbours: Neighbours) -> None:
                 found.append(tuple(without))
         return found
 
-    def worst(stddev: float, cut: float, epsilon: float) -> float:
+    def worst(noise: float, cut: float, epsilon: float) -> float:
         largest = 0.0
         for table in itertools.product((0, 1, 2, 5), repeat=3):
             for other in neighbour(table):
-                p, q = law(table, stddev, cut), law(other, stddev, cut)
+                p, q = law(table, noise, cut), law(other, noise, cut)
                 for a, b in ((p, q), (q, p)):
                     largest = max(largest, float(np.maximum(a - math.exp(epsilon) * b, 0).sum()))
         return largest
@@ -102,9 +104,9 @@ def test_the_release_never_beats_its_price(neighbours: Neighbours) -> None:
     caught = [0, 0]
     for eps in (0.0, 0.3, 1.0, 8.0):
         price = delta(event, epsilon=eps, neighbours=neighbours)
-        assert worst(release.noise_stddev, threshold, eps) <= price
-        caught[0] += worst(release.noise_stddev / 2, threshold, eps) > price
-        caught[1] += worst(release.noise_stddev, threshold - release.noise_stddev / 2, eps) > price
+        assert worst(stddev, threshold, eps) <= price
+        caught[0] += worst(stddev / 2, threshold, eps) > price
+        caught[1] += worst(stddev, threshold - stddev / 2, eps) > price
     assert all(caught)
 
 
@@ -119,8 +121,9 @@ def test_common_names_are_found_and_rare_ones_are_not(neighbours: Neighbours) ->
         table, columns=["job", "zip"], noise_multiplier=10.0, threshold_delta=1e-8, neighbours=neighbours
     )
     assert found.values == {"job": ("baker", "smith"), "zip": ("1010", "1020")}
-    assert found.event == Gaussian(noise_multiplier=10.0) + Approximate(epsilon=0.0, delta=1e-8)
-    assert (found.neighbours, found.void) == (neighbours, False)
+    counts = Gaussian(noise_multiplier=10.0).under(neighbours)
+    assert found.plan.event == counts + Approximate(epsilon=0.0, delta=1e-8)
+    assert (found.plan.neighbours, found.void) == (neighbours, False)
 
 
 def test_the_order_of_rows_does_not_show() -> None:

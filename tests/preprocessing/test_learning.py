@@ -7,14 +7,14 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from privet import Budget, Plan
+from privet import Budget
 from privet.accounting import Approximate, Gaussian, epsilon
 from privet.accounting.pairs.dominating import leaves
 from privet.clipping import Clip
 from privet.errors import InvalidParameter
 from privet.noise import add_gaussian
-from privet.preprocessing import Category, Number, Schema, SchemaPlan, TableEncoder, Target, counts, learn_schema
-from privet.preprocessing.counts import histogram_reach
+from privet.plan import Histograms, Meter, Plan, gradient_plan, meter
+from privet.preprocessing import Category, Number, Schema, SchemaLearner, TableEncoder, Target, learn_schema
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_voids_guarantee
 
@@ -45,7 +45,7 @@ def test_the_budget_is_met_and_used_up(neighbours: Neighbours) -> None:
     learnt = learn_schema(people(), SCHEMA, budget=budget, neighbours=neighbours)
     assert budget.epsilon * (1 - 1e-6) <= learnt.guarantee.epsilon <= budget.epsilon
     assert learnt.guarantee.neighbours == neighbours
-    assert epsilon(learnt.event, delta=1e-6, neighbours=neighbours) <= budget.epsilon
+    assert epsilon(learnt.plan.event, delta=1e-6, neighbours=neighbours) <= budget.epsilon
     assert "one row" in str(learnt.guarantee)
     assert learnt.schema.unknown == ()
     assert learnt.schema.columns["sex"] == SCHEMA.columns["sex"]
@@ -66,7 +66,8 @@ def test_the_plan_prices_what_runs(neighbours: Neighbours, monkeypatch: pytest.M
 
     Mutant: noise for one column instead of all of a kind would be √2 smaller here.
     """
-    plan = SchemaPlan(schema=SCHEMA, neighbours=neighbours, threshold_delta=1e-7, noise_multiplier=6.0)
+    learner = SchemaLearner(schema=SCHEMA, threshold_delta=1e-7)
+    plan = Plan(releases=learner.releases(noise_multiplier=6.0), neighbours=neighbours)
     drawn: list[float] = []
     usual = add_gaussian
 
@@ -74,23 +75,25 @@ def test_the_plan_prices_what_runs(neighbours: Neighbours, monkeypatch: pytest.M
         drawn.append(noise_stddev)
         return usual(units, step=step, noise_stddev=noise_stddev, random=random)
 
-    monkeypatch.setattr(counts, "add_gaussian", spy)
-    learnt = plan.learn(people(500), delta=1e-6)
-    assert learnt.event == plan.event
-    unit = histogram_reach(2, neighbours) / (2 if neighbours == "replace_one" else 1)
-    parts = dict(leaves(plan.event))
+    monkeypatch.setattr(meter, "add_gaussian", spy)
+    running = Meter(plan)
+    learner.run(learner.read(people(500)), running)
+    assert running.finish() == tuple(release.name for release in plan.releases)
+    unit = Histograms(columns=2).sensitivity(neighbours) / (2 if neighbours == "replace_one" else 1)
+    parts = dict(leaves(plan.event, neighbours))
     priced = [event.noise_multiplier * unit for event, count in parts.items() if isinstance(event, Gaussian)]
     ranges, names = priced
-    assert drawn == pytest.approx([ranges, ranges, names, names], rel=1e-14)  # two histograms; two columns of names
+    assert drawn == pytest.approx([ranges, ranges, names], rel=1e-14)  # two histograms of ranges; one of all names
     assert parts[Approximate(epsilon=0.0, delta=1e-7)] == 1
     share = sum(count / e.noise_multiplier**2 for e, count in parts.items() if isinstance(e, Gaussian))
     assert share == pytest.approx(1 / 6.0**2, rel=1e-12)
 
 
 def test_learning_and_fitting_are_one_guarantee() -> None:
-    """The event joins a training plan, and one calibration covers both."""
-    learning = SchemaPlan(schema=SCHEMA, neighbours="zero_out", threshold_delta=1e-7, noise_multiplier=30.0)
-    plan = Plan(bounding=Clip(clip=1.0), steps=10, records=1000, neighbours="zero_out", also=(learning.event,))
+    """Its releases come first in a training plan, and one calibration covers both."""
+    learning = SchemaLearner(schema=SCHEMA, threshold_delta=1e-7).releases(noise_multiplier=30.0)
+    plan = gradient_plan(bounding=Clip(clip=1.0), steps=10, records=1000, neighbours="zero_out")
+    plan = replace(plan, releases=(*learning, *plan.releases))
     promise = plan.calibrated(Budget(epsilon=1.0, delta=1e-5)).guarantee(delta=1e-5)
     assert 0.999 < promise.epsilon <= 1.0
 
@@ -98,25 +101,24 @@ def test_learning_and_fitting_are_one_guarantee() -> None:
 @pytest.mark.parametrize("drop", [0, 17])
 def test_nothing_but_the_noisy_sums_depends_on_the_data(drop: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Record and replay: with the noisy answers of D, the whole outcome on D without a row is the same."""
-    from privet.preprocessing import categories, ranges
-
     table = people(3000)
     table["job"][drop], table["age"][drop] = "Jane Doe", 10**9
     answers: list[Any] = []
-    usual = counts.noisy_sums
+    usual = Meter.noisy_counts
 
-    def record(units: Any, **options: Any) -> Any:
-        answers.append(usual(units, **options))
+    def record(self: Meter, name: str, units: Any) -> Any:
+        answers.append(usual(self, name, units))
         return answers[-1]
+
+    def replay(self: Meter, name: str, units: Any) -> Any:
+        usual(self, name, units)
+        return answers.pop(0)
 
     budget = Budget(epsilon=1.0, delta=1e-5)
     schema = replace(SCHEMA, columns={**SCHEMA.columns, "job": Category(values=())})
-    for room in (ranges, categories):
-        monkeypatch.setattr(room, "noisy_sums", record)
+    monkeypatch.setattr(Meter, "noisy_counts", record)
     one = learn_schema(table, schema, budget=budget)
-    replay = iter(answers)
-    for room in (ranges, categories):
-        monkeypatch.setattr(room, "noisy_sums", lambda units, **options: next(replay))
+    monkeypatch.setattr(Meter, "noisy_counts", replay)
     rest = {name: np.delete(column, drop) for name, column in table.items()}
     assert learn_schema(rest, schema, budget=budget) == one
     assert "Jane" not in repr(one)
@@ -150,8 +152,8 @@ def test_public_mistakes_are_refused() -> None:
     budget = Budget(epsilon=1, delta=1e-6)
     with pytest.raises(InvalidParameter, match="nothing to learn"):
         learn_schema(people(9), complete, budget=budget)
-    with pytest.raises(InvalidParameter, match="calibrated"):
-        SchemaPlan(schema=SCHEMA, neighbours="zero_out", threshold_delta=1e-7).event  # noqa: B018
+    with pytest.raises(InvalidParameter, match="Calibrate"):
+        SchemaLearner(schema=SCHEMA, threshold_delta=1e-7).releases(noise_multiplier=math.nan)
     with pytest.raises(InvalidParameter, match="budget"):
         learn_schema(people(9), SCHEMA, budget=Budget(epsilon=0, delta=1e-6))
     with pytest.raises(InvalidParameter, match="neighbours"):
@@ -162,8 +164,7 @@ def test_public_mistakes_are_refused() -> None:
 
 def test_only_names_charge_a_threshold() -> None:
     """With ranges alone to learn, the event is Gaussian, and none of delta is set aside."""
-    plan = SchemaPlan(
-        schema=Schema(columns={"a": Number()}), neighbours="zero_out", threshold_delta=1e-7, noise_multiplier=5.0
-    )
-    assert all(isinstance(event, Gaussian) for event, _ in leaves(plan.event))
-    assert (plan.numbers, plan.names) == (("a",), ())
+    learner = SchemaLearner(schema=Schema(columns={"a": Number()}), threshold_delta=1e-7)
+    plan = Plan(releases=learner.releases(noise_multiplier=5.0), neighbours="zero_out")
+    assert all(isinstance(event, Gaussian) for event, _ in leaves(plan.event, "zero_out"))
+    assert (learner.numbers, learner.names) == (("a",), ())

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from privet.errors import InvalidParameter
+from privet.plan import MomentSums
 from privet.preprocessing import moments, private_moments
-from privet.preprocessing.moments import moments_reach
 from privet.preprocessing.schema import Number
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_voids_guarantee
@@ -31,10 +31,10 @@ def test_the_reach_holds_for_all_values(neighbours: Neighbours) -> None:
     values = [contribution(v) for v in (*np.linspace(-1, 1, 81), -7.0, 7.0, 0.70710678, math.nan)]
     others = values if neighbours == "replace_one" else [np.zeros(3)]
     largest = max(float(np.linalg.norm(a - b)) for a in values for b in others)
-    assert largest <= moments_reach(1, neighbours)
-    assert largest >= 0.999 * moments_reach(1, neighbours)
+    assert largest <= MomentSums(columns=1).sensitivity(neighbours)
+    assert largest >= 0.999 * MomentSums(columns=1).sensitivity(neighbours)
     raw = max(float(np.linalg.norm(a + np.array([0, 0, 0.5]))) for a in values[:-1])
-    assert raw > moments_reach(1, "add_remove")
+    assert raw > MomentSums(columns=1).sensitivity("add_remove")
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
@@ -54,7 +54,7 @@ def test_moments_are_those_of_the_clipped_column(neighbours: Neighbours) -> None
         low=found.mean["height"] - 3 * found.stddev["height"], high=found.mean["height"] + 3 * found.stddev["height"]
     )
     assert found.standardised("flag").low == 0
-    assert (found.neighbours, found.void) == (neighbours, False)
+    assert (found.plan.neighbours, found.void) == (neighbours, False)
 
 
 @pytest.mark.parametrize("values", [[], ["Jane Doe"] * 9, [5.0], [3.0] * 5000, [1e300] * 5000])
@@ -73,6 +73,7 @@ def test_few_bad_or_constant_values_give_usable_moments(values: list[Any]) -> No
         assert 0 <= column.low < column.high <= 10
 
 
+@pytest.mark.medium
 def test_the_noise_of_the_mean_is_what_was_priced() -> None:
     """Over 4,000 columns the noise of the sums has the claimed deviation.
 
@@ -83,7 +84,7 @@ def test_the_noise_of_the_mean_is_what_was_priced() -> None:
         table, ranges=dict.fromkeys(table, (-1.0, 1.0)), noise_multiplier=0.05, neighbours="zero_out",
         random=fixed_seed_voids_guarantee(9),
     )  # fmt: skip
-    expected = 0.05 * moments_reach(4000, "zero_out") / 1000
+    expected = 0.05 * MomentSums(columns=4000).sensitivity("zero_out") / 1000
     assert np.std(list(found.mean.values())) == pytest.approx(expected, rel=4.9 / math.sqrt(8000))
 
 

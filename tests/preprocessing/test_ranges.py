@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from privet.accounting import Gaussian, epsilon
 from privet.errors import InvalidParameter
+from privet.plan import Histograms, Meter
 from privet.preprocessing import private_ranges, ranges
-from privet.preprocessing.counts import Release, histogram_reach
 from privet.privacy import Neighbours
-from privet.randomness import Random, fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_voids_guarantee
 
 RELATIONS: tuple[Neighbours, ...] = get_args(Neighbours)
 
@@ -27,9 +27,10 @@ class Spy:
         self.stddevs: list[float] = []
         self.answers = answers
 
-    def __call__(self, units: np.ndarray, *, unit: float, release: Release, random: Random) -> np.ndarray:
+    def noisy_counts(self, meter: Meter, name: str, units: np.ndarray) -> np.ndarray:
+        meter._close(name, units.size)
         self.sums.append(units.copy())
-        self.stddevs.append(release.noise_stddev)
+        self.stddevs.append(meter.noise_stddev(name))
         return units.astype(float) if self.answers is None else self.answers[len(self.sums) - 1]
 
 
@@ -37,7 +38,7 @@ class Spy:
 def spied(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Spy]:
     def watch(table: Any, answers: list[np.ndarray] | None = None, **options: Any) -> Spy:
         spy = Spy(answers)
-        monkeypatch.setattr(ranges, "noisy_sums", spy)
+        monkeypatch.setattr(Meter, "noisy_counts", lambda meter, name, units: spy.noisy_counts(meter, name, units))
         private_ranges(table, noise_multiplier=1.0, **options)
         return spy
 
@@ -66,13 +67,13 @@ def test_one_record_moves_the_histograms_by_no_more_than_claimed(spied: Any) -> 
         for relation in RELATIONS:
             others = list(found.values()) if relation == "replace_one" else [absent]
             moves = [float(np.sum((a[i] - b[i]) ** 2)) for a in found.values() for b in others for i in (0, 1)]
-            assert math.sqrt(max(moves)) <= histogram_reach(2, relation) * (1 + 1e-12)
-            assert math.sqrt(max(moves)) >= 0.99 * histogram_reach(2, relation)  # and it is attained
+            assert math.sqrt(max(moves)) <= Histograms(columns=2).sensitivity(relation) * (1 + 1e-12)
+            assert math.sqrt(max(moves)) >= 0.99 * Histograms(columns=2).sensitivity(relation)  # and it is attained
 
 
 def test_mutants_of_the_histogram_are_caught(spied: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record in two bins (open ends on both sides), and a weight of two, move the sums beyond the reach."""
-    rest, reach = {"a": [1.0] * 5}, histogram_reach(1, "add_remove")
+    rest, reach = {"a": [1.0] * 5}, Histograms(columns=1).sensitivity("add_remove")
 
     def move() -> float:
         public = [np.eye(161)[81] * 100.0, np.zeros((1, 32))]
@@ -98,14 +99,15 @@ def test_mutants_of_the_histogram_are_caught(spied: Any, monkeypatch: pytest.Mon
 def test_what_is_charged_is_what_is_drawn(spied: Any, neighbours: Neighbours) -> None:
     """Both histograms get noise of √2 × multiplier × clip; together they are one Gaussian of the multiplier."""
     spy = spied({"a": [1.0], "b": [2.0], "c": [3.0]}, columns=["a", "b", "c"], neighbours=neighbours)
-    unit = histogram_reach(3, neighbours) / (2 if neighbours == "replace_one" else 1)
+    unit = Histograms(columns=3).sensitivity(neighbours) / (2 if neighbours == "replace_one" else 1)
     assert spy.stddevs == pytest.approx([math.sqrt(2) * unit] * 2, rel=1e-14)
     learnt = private_ranges({"a": [1.0]}, columns=["a"], noise_multiplier=5.0, neighbours=neighbours)
     whole = epsilon(Gaussian(noise_multiplier=5.0), delta=1e-6, neighbours=neighbours)
-    assert epsilon(learnt.event, delta=1e-6, neighbours=neighbours) == pytest.approx(whole, rel=1e-9)
-    assert learnt.neighbours == neighbours
+    assert epsilon(learnt.plan.event, delta=1e-6, neighbours=neighbours) == pytest.approx(whole, rel=1e-9)
+    assert learnt.plan.neighbours == neighbours
 
 
+@pytest.mark.medium
 @given(
     scale=st.floats(-11, 11).map(lambda e: 10.0**e), sign=st.sampled_from([-1, 1]), shift=st.sampled_from([0.0, 3.0])
 )
@@ -131,6 +133,7 @@ def test_columns_of_counts_with_many_zeros_keep_their_tail() -> None:
         assert low >= 0 or not log
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("values", [[], ["Jane Doe"] * 5, [math.nan], [7.0], [0.0] * 10_000, [-5.0] * 10_000])
 @pytest.mark.parametrize("log", [(), ("a",)])
 def test_empty_bad_and_constant_columns_give_some_range(values: list[Any], log: tuple[str, ...]) -> None:

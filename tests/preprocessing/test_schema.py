@@ -70,6 +70,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     return Schema(columns={name: draw(column) for name in found[1 + len(ignored) :]}, target=target, ignored=ignored)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("form", ["toml", "json"])
 @given(schema=schemas())
 def test_a_schema_survives_its_file(form: str, schema: Schema) -> None:

@@ -29,10 +29,10 @@ def test_other_is_a_class_for_the_rest() -> None:
     assert decode_target(target, [1, 0]).tolist() == ["attack", "normal"]
 
 
-def test_numbers_are_scaled_and_come_back() -> None:
-    """Numbers to [-1, 1] after log1p, clipped; predictions back in the range, whatever they are."""
+def test_numbers_are_kept_to_their_range_and_come_back() -> None:
+    """Numbers in their own unit, log1p of it where the schema says log, clipped; predictions back in the range."""
     found = encode_target(NUMBER, ["300", 20000, 1e9, -5, "Jane Doe", 1000])
-    np.testing.assert_allclose(found[:4], [-1, 1, 1, -1], atol=1e-12)
+    np.testing.assert_allclose(found[:4], np.log1p([300, 20000, 20000, 300]), rtol=1e-15)
     assert np.isnan(found[4])
     np.testing.assert_allclose(decode_target(NUMBER, found[[0, 1, 5]]), [300, 20000, 1000])
     assert decode_target(NUMBER, [-1e9, 1e9]).tolist() == [300.0, 20000.0]

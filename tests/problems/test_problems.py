@@ -271,3 +271,23 @@ def test_problems_do_not_print_records_or_their_number() -> None:
     assert "4321" not in shown
     assert "0.777" not in shown
     assert "4321" not in repr(per_record(LinearRecords(loss=SquaredLoss()), np.ones((4321, 1)), shape=1))
+
+
+@pytest.mark.parametrize("odd", ["Jane Doe", None, 10**400, {}, [1, 2], 1j, np.datetime64("2020-01-01")], ids=repr)
+def test_an_odd_cell_empties_its_record_and_moves_no_other(odd: Any) -> None:
+    """An odd feature or label in a list of records is a missing one to `glm` and `per_record`: their sums are equal."""
+    theta, rule = np.array([0.3, -0.2]), Clip(clip=1.0)
+    clean: list[list[Any]] = [[0.5, 0.1], [math.nan, 0.2], [0.3, 0.4], [0.1, 0.1]]
+    strange: list[list[Any]] = [clean[0], [odd, 0.2], *clean[2:]]
+    targets, labels = ([1, 0, math.nan, 1], [1, 0, odd, 1])
+    makers: list[Any] = [
+        lambda X, y: glm("squared", X, y, row_norm=1.0),
+        lambda X, y: glm("squared", X, y, row_norm=1.0, features=AppendOne(), groups=[1, 2, 2, 3]),
+        lambda X, y: per_record(LinearRecords(loss=SquaredLoss()), X, y, shape=2),
+    ]
+    for make in makers:
+        sums = [
+            problem.gradient_sum(np.resize(theta, problem.shape), rule=rule)
+            for problem in (make(clean, targets), make(strange, labels))
+        ]
+        assert np.array_equal(sums[0].units, sums[1].units)

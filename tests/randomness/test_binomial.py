@@ -34,8 +34,14 @@ class Endless:
         return Fraction(first, 2**64) + Fraction(more, 2**64 - 1) / 2**64
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 12, 50])
-@pytest.mark.parametrize("rate", [0.5, 0.1, 1e-3, 0.999, 1 - 2.0**-53, 5e-324, 0.3])
+LAWS = [(n, rate) for n in (1, 2, 3, 12, 50) for rate in (0.5, 0.1, 1e-3, 0.999, 1 - 2.0**-53, 5e-324, 0.3)]
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("n", "rate"),  # 50 of the smallest float have 53,700 bits
+    [pytest.param(*law, marks=pytest.mark.slow if law == (50, 5e-324) else ()) for law in LAWS],
+)
 def test_inversion_is_exact_at_every_step_of_the_law(n: int, rate: float) -> None:
     """The words just below, at and just above each F(k), and in the middle of each cell, give the exact k."""
     q = Fraction(rate)
@@ -51,6 +57,7 @@ def test_inversion_is_exact_at_every_step_of_the_law(n: int, rate: float) -> Non
         assert _exact(random, n, q, word) == expected
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("n", "rate"), [(10**8, 256 / 10**8), (10**4, 0.0256), (10**12, 1e-10), (5000, 0.7)])
 def test_inversion_is_exact_for_many_records(n: int, rate: float) -> None:
     """Against sums of 60 digits: random words and words next to every tenth step of the law."""
@@ -76,6 +83,7 @@ def test_inversion_is_exact_for_many_records(n: int, rate: float) -> None:
                 assert binomial(Endless(word), n, rate) == expected
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("n", "rate"), [(40, 0.3), (10**6, 2e-5), (10**8, 0.25)])
 def test_numbers_follow_the_law(n: int, rate: float) -> None:
     """False positive rate 1e-6 each; 20,000 draws, 20 cells; a mean off by 0.06 deviations is caught (power .99).

@@ -55,6 +55,7 @@ def test_integers_are_uniform() -> None:
     assert stats.chisquare(np.bincount((plain >> np.uint64(60)).astype(int), minlength=3)).pvalue < 1e-6
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("n", "k"), [(5, 2), (6, 3), (6, 5), (4, 1)])
 def test_each_subset_is_equally_likely(n: int, k: int) -> None:
     """False positive rate 1e-6 each; 20,000 draws; all subsets counted; one subset 40 % too rare is caught (.99).

@@ -128,6 +128,7 @@ def test_threads_share_no_word() -> None:
     assert sorted(found) == sorted(fixed_seed_voids_guarantee(5).words(160_000).tolist())
 
 
+@pytest.mark.medium
 def test_every_bit_is_fair_and_independent_of_the_next_word() -> None:
     """False positive rate 1e-7 × 128; 2^20 words; a bias or correlation of 0.0040 is caught with power 0.99.
 

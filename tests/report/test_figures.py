@@ -37,6 +37,7 @@ def words(figure: Any) -> str:
     return "\n".join([axes.get_title(loc="left"), *(text.get_text() for text in axes.texts)])
 
 
+@pytest.mark.medium
 def test_the_profile_is_the_accountants() -> None:
     """The curve is accounting.profile on a logarithmic scale, with units on both axes and the relation in words."""
     at = np.linspace(0.0, 3.0, 7)
@@ -133,6 +134,7 @@ def test_comparison_has_a_bar_and_a_value_for_each_accountant() -> None:
     assert axes.get_xlabel() == "ε (nats)"
 
 
+@pytest.mark.medium
 def test_saved_on_white_whatever_the_local_style(tmp_path: Path) -> None:
     """A dark local style changes neither the paper nor the ink of a saved figure."""
     import matplotlib as mpl
@@ -146,6 +148,7 @@ def test_saved_on_white_whatever_the_local_style(tmp_path: Path) -> None:
     assert path.stat().st_size > 10_000
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["figure.svg", "figure.pdf"])
 def test_saved_as_its_ending_says(name: str, tmp_path: Path) -> None:
     """Vector formats are chosen by the ending."""
@@ -155,6 +158,7 @@ def test_saved_as_its_ending_says(name: str, tmp_path: Path) -> None:
     assert (b"svg" if name.endswith("svg") else b"%PDF") in head
 
 
+@pytest.mark.medium
 def test_unknown_endings_are_refused(tmp_path: Path) -> None:
     """A file name that names no picture format is refused with the ones there are."""
     with pytest.raises(InvalidParameter, match=r"ending in one of .*png.*got 'figure\.docx'"):
@@ -174,6 +178,7 @@ def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         tradeoff_figure(RUN, neighbours=NEIGHBOURS)
 
 
+@pytest.mark.medium
 def test_importing_reports_does_not_import_matplotlib() -> None:
     """Reports in words need no drawing library, and drawing opens no window toolkit."""
     code = "import sys, privet.report; sys.exit('matplotlib' in sys.modules)"

@@ -41,6 +41,7 @@ def test_best_attack_is_the_likelihood_ratio_test(mu: float) -> None:
     assert np.all(found[ordinary] <= truth[ordinary] * (1 + 1e-4))
 
 
+@pytest.mark.medium
 @given(epsilons)
 def test_best_attack_on_pure_privacy_is_two_lines(value: float) -> None:
     """(epsilon, 0)-privacy leaves exactly the smaller of e^epsilon FPR and 1 - e^-epsilon (1 - FPR)."""
@@ -93,6 +94,7 @@ def test_posterior_moves_the_odds_by_e_to_the_epsilon(prior: float, value: float
     assert (1 - high) / high == pytest.approx(math.exp(-value) / odds, rel=1e-3, abs=1e-15)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", ALL_NEIGHBOURS)
 @pytest.mark.parametrize("run", [Gaussian(noise_multiplier=4.0) * 9, Laplace(scale=20.0) * 200], ids=repr)
 def test_a_run_is_known_better_than_its_guarantee(run: Any, neighbours: Neighbours) -> None:

@@ -28,6 +28,7 @@ def inclusion_p_value(scheme: Sampling, rate: float, count: int, steps: int) -> 
     return min(1.0, count * min(float(stats.binomtest(int(k), steps, rate).pvalue) for k in counts))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("scheme", "rate"), [(Poisson(sampling_rate=0.3), 0.3), (FixedSize(batch=4), 0.2), (OneRecord(), 0.05)]
 )

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from privet import Budget, Plan, accounting, glm, per_record
+from privet import Budget, accounting, glm, per_record
 from privet.accounting import ExponentialMechanism, Gaussian
 from privet.clipping import Clip
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum
 from privet.errors import InvalidParameter
 from privet.losses import LinearRecords, SquaredLoss
-from privet.privacy import Neighbours
+from privet.plan import Plan, gradient_plan
+from privet.privacy import Neighbours, sensitivity_factor
 from privet.problems import LinearProblem, Problem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import Poisson
 from privet.solvers import GradientStep, best_iterate, choose_best, dp_sgd
 from privet.solvers.drawing import exponential_weights
-from privet.solvers.exponential import records_exchanged
 
 RELATIONS: list[Neighbours] = ["replace_one", "zero_out", "add_remove"]
 POINTS = np.array([[0.0], [0.5], [1.0], [-4.0]])
@@ -41,6 +41,7 @@ def scores(problem: Problem, relation: Neighbours, clip: float = 1.0) -> tuple[l
     return [int(s.units) for s in sums], 2 * math.floor(clip / 2 / sums[0].step), sums[0].step
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("label", [0.0, 0.5, 1.0, -4.0, 1e200, math.nan])
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -58,7 +59,7 @@ def test_one_record_moves_the_scores_within_the_width(relation: Neighbours, labe
         theirs = [0] * len(POINTS) if twin is None else scores(twin, relation)[0]
         moves = [a - b for a, b in zip(ours, theirs, strict=True)]
         spreads.append(max(moves) - min(moves))
-        assert spreads[-1] <= records_exchanged(relation) * width
+        assert spreads[-1] <= sensitivity_factor(relation) * width
     if label == -4.0 and relation == "replace_one":
         assert max(spreads) > width
 
@@ -75,13 +76,14 @@ def test_no_candidate_is_likelier_by_more_than_epsilon(relation: Neighbours) -> 
     logs = []
     for labels in pair:
         values, width, _ = scores(means(labels), relation)
-        weights = exponential_weights(values, Fraction(epsilon) / (records_exchanged(relation) * width))(60)
+        weights = exponential_weights(values, Fraction(epsilon) / (sensitivity_factor(relation) * width))(60)
         logs.append([math.log(Fraction(w, sum(weights))) for w in weights])
     ratios = [a - b for a, b in zip(*logs, strict=True)]
     assert max(map(abs, ratios)) <= epsilon
     assert 0.9 * epsilon < max(ratios) - min(ratios) <= epsilon + 1e-12
 
 
+@pytest.mark.medium
 def test_the_choice_follows_its_law() -> None:
     """Chi-square over four candidates, 2,000 choices, false positives 1e-6; half the rate (a mutant) is seen."""
     labels = [0.9, 0.4, 0.6, -0.2]
@@ -107,9 +109,9 @@ def test_the_expected_loss_is_within_the_promise() -> None:
     for relation in RELATIONS:
         for _ in range(20):
             values, width, unit = scores(means(rng.uniform(-2, 2, 10).tolist()), relation)
-            weights = exponential_weights(values, Fraction(2) / (records_exchanged(relation) * width))(40)
+            weights = exponential_weights(values, Fraction(2) / (sensitivity_factor(relation) * width))(40)
             mean = float(sum(Fraction(w, sum(weights)) * v for w, v in zip(weights, values, strict=True)))
-            promise = records_exchanged(relation) * 1.0 * math.log(4) / (2.0 * 10)
+            promise = sensitivity_factor(relation) * 1.0 * math.log(4) / (2.0 * 10)
             assert (mean - min(values)) * unit / 10 <= promise * (1 + 1e-9)
 
 
@@ -182,12 +184,17 @@ def test_bad_parameters_are_refused(change: dict[str, Any], says: str) -> None:
         choose_best(means([0.1, 0.2]), given.pop("candidates"), **given)
 
 
-PLAN = Plan(bounding=Clip(clip=1.0), steps=12, records=300, neighbours="replace_one")
+BASE: dict[str, Any] = {"bounding": Clip(clip=1.0), "steps": 12, "records": 300, "neighbours": "replace_one"}
+PLAN = gradient_plan(**BASE)
 
 
 @pytest.mark.parametrize(
     "plan",
-    [PLAN, replace(PLAN, sampling=Poisson(sampling_rate=0.1)), replace(PLAN, neighbours="add_remove", records=250)],
+    [
+        PLAN,
+        gradient_plan(**BASE, sampling=Poisson(sampling_rate=0.1)),
+        replace(PLAN, neighbours="add_remove", records=250),
+    ],
     ids=["full", "poisson", "add_remove"],
 )
 def test_descent_and_choice_meet_one_budget(plan: Plan) -> None:
@@ -195,11 +202,11 @@ def test_descent_and_choice_meet_one_budget(plan: Plan) -> None:
     result = best_iterate(
         means([0.5] * 300), plan=plan, budget=BUDGET, update=GradientStep(step_size=0.5), loss_clip=1.0
     )
-    assert result.plan is not None
-    assert ExponentialMechanism(epsilon=0.1) in result.plan.also
+    assert result.plan.names == ("gradients", "choice")
+    assert result.plan["choice"].mechanism == ExponentialMechanism(epsilon=0.1)
     assert 0.999 <= result.guarantee.epsilon <= 1
     assert result.guarantee.invalidated == ""
-    alone = replace(result.plan, also=())
+    alone = replace(result.plan, releases=(result.plan["gradients"],))
     assert accounting.epsilon(alone.event, delta=1e-6, neighbours=plan.neighbours) < 0.999
     assert result.iterates is not None
     assert len(result.iterates) == 13
@@ -211,7 +218,7 @@ def test_candidates_are_spread_over_the_path() -> None:
     random = fixed_seed_voids_guarantee(2)
     result = best_iterate(
         means([0.5] * 300),
-        plan=replace(PLAN, steps=100),
+        plan=gradient_plan(**{**BASE, "steps": 100}),
         budget=BUDGET,
         update=GradientStep(step_size=0.01),
         loss_clip=1.0,
@@ -268,7 +275,7 @@ def test_both_parts_add_up_by_their_events() -> None:
     result = best_iterate(
         means([0.5] * 300), plan=PLAN, budget=BUDGET, update=GradientStep(step_size=0.5), loss_clip=1.0
     )
-    assert result.plan is not None
-    by_hand = Gaussian(noise_multiplier=result.plan.noise_multiplier) * 12 + ExponentialMechanism(epsilon=0.1)
+    noise = result.plan["gradients"].noise_multiplier
+    by_hand = Gaussian(noise_multiplier=noise) * 12 + ExponentialMechanism(epsilon=0.1)
     found = accounting.epsilon(by_hand, delta=1e-6, neighbours="replace_one")
     assert found == pytest.approx(result.guarantee.epsilon, rel=1e-12)

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet import Budget, Plan, box, dp_gd, dp_sgd, follow, glm, l2_ball, noisy_gradient_descent
+from privet import Budget, box, dp_gd, dp_sgd, follow, glm, l2_ball, noisy_gradient_descent
 from privet.clipping import Clip
 from privet.errors import Interrupted, InvalidParameter
 from privet.geometry import whole_space
+from privet.plan import gradient_plan
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FullBatch, Poisson
 from privet.solvers import (
@@ -17,10 +18,10 @@ from privet.solvers import (
     GradientStep,
     dp_svrg,
     fixed_hessian_descent,
-    projected_gradient_descent,
     zeroth_order_descent,
 )
 from privet.solvers.descent import descend
+from privet.solvers.plain_descent import projected_gradient_descent
 
 BUDGET = Budget(epsilon=2, delta=1e-6)
 
@@ -31,7 +32,7 @@ def problem(**more: Any) -> Any:
     return glm("logistic", X, X[:, 0] > 0, row_norm=1.0, **more)
 
 
-PLAN: Any = Plan(bounding=Clip(clip=1.0), noise_multiplier=5.0, steps=6, records=300, neighbours="replace_one")
+PLAN: Any = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=5.0, steps=6, records=300, neighbours="replace_one")
 SOLVERS: dict[str, Any] = {
     "noisy": lambda p, **k: noisy_gradient_descent(p, budget=BUDGET, steps=6, radius=1.0, **k),
     "gd": lambda p, **k: dp_gd(p, budget=BUDGET, steps=6, clip=1.0, **k),
@@ -94,6 +95,7 @@ def test_a_result_meets_its_budget_and_says_so(solver: str) -> None:
     assert (void.coef != result.coef).any()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("release", ["average", "last", "all", "tail_average"])
 def test_every_release_has_one_price_and_stays_in_the_domain(solver: str, release: Any) -> None:
@@ -142,7 +144,8 @@ def test_every_config_scalar_is_the_same_with_and_without_a_record(solver: str) 
     less = glm("logistic", p.table.units[1:] * p.table.step, p.labels[1:], row_norm=1.0)
     plans = [SOLVERS[solver](q, neighbours="add_remove", records=300).plan for q in (p, less)]
     assert plans[0] == plans[1]
-    assert plans[0].batch_size == plans[1].batch_size
+    for name in plans[0].names:
+        assert plans[0].batch_size(name) == plans[1].batch_size(name)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

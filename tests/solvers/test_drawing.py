@@ -45,6 +45,7 @@ def drawn(draw: Callable[[], int], outcomes: int, times: int) -> NDArray[np.int6
     return np.bincount([draw() for _ in range(times)], minlength=outcomes)
 
 
+@pytest.mark.medium
 def test_a_choice_follows_the_law_and_a_doubled_rate_does_not() -> None:
     """Chi-square of 4,000 draws; false positives 1e-6. The mutant "rate doubled" (a forgotten 2) fails by far."""
     scores, rate = [0, 3, 1, 7, 2], Fraction(1, 4)
@@ -122,6 +123,7 @@ def test_a_hopeless_outcome_is_never_drawn_and_costs_nothing() -> None:
     assert chi_square(counts, np.array([0.5, 0.5])) < chi2.isf(1e-6, 1)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("difference", [-3, 0, 8])
 def test_the_place_in_a_piece_follows_its_exponential_law(difference: int) -> None:
     """Chi-square over eight cells, 1,500 draws each; false positives 1e-6. The mirrored law fails unless it is flat."""

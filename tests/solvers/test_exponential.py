@@ -14,12 +14,12 @@ from privet import box, glm, l2_ball, per_record
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum
 from privet.errors import InvalidParameter
 from privet.losses import LinearRecords, SquaredLoss
-from privet.privacy import Neighbours
+from privet.privacy import Neighbours, sensitivity_factor
 from privet.problems import LinearProblem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import exponential_mechanism
 from privet.solvers.drawing import exponential_weights, piece_weights
-from privet.solvers.exponential import _climbed, _compared, _knots, _Scores, records_exchanged
+from privet.solvers.scores import Scores, climbed, compared, knots_of
 
 RELATIONS: list[Neighbours] = ["replace_one", "zero_out", "add_remove"]
 UNIT = box(low=[-1.0], high=[1.0])
@@ -42,11 +42,11 @@ def neighbour(problem: LinearProblem, relation: Neighbours, label: float) -> Lin
     return glm("absolute", np.array(rows).reshape(-1, 1), labels, row_norm=1.0, domain=UNIT)
 
 
-def scored(problem: LinearProblem, relation: Neighbours, way: str) -> _Scores:
+def scored(problem: LinearProblem, relation: Neighbours, way: str) -> Scores:
     most = MOST_RECORDS if relation == "add_remove" else problem.records
     if way == "interval":
-        return _climbed(problem, _knots(problem, 8), 1.0, most)
-    return _compared(problem, np.array([[-1.0], [-0.25], [0.5], [1.0]]), 1.0, most)
+        return climbed(problem, knots_of(problem, 8), 1.0, most)
+    return compared(problem, np.array([[-1.0], [-0.25], [0.5], [1.0]]), 1.0, most)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -63,9 +63,9 @@ def test_one_record_moves_the_scores_within_the_width(relation: Neighbours, way:
     moves = [a - b for a, b in zip(ours.values, theirs.values, strict=True)]
     width = ours.width
     spread = max(moves) - min(moves)
-    assert spread <= records_exchanged(relation) * width
+    assert spread <= sensitivity_factor(relation) * width
     if way == "interval":
-        assert spread >= 0.999 * records_exchanged(relation) * width
+        assert spread >= 0.999 * sensitivity_factor(relation) * width
         if relation == "replace_one":
             assert spread > width  # the mutant "divide by one record's width"
 
@@ -84,7 +84,7 @@ def test_no_outcome_is_likelier_by_more_than_epsilon(relation: Neighbours, way: 
     logs = []
     for each in (problem, other):
         scores = scored(each, relation, way)
-        weights = weigh(scores.values, Fraction(epsilon) / (records_exchanged(relation) * scores.width))(60)
+        weights = weigh(scores.values, Fraction(epsilon) / (sensitivity_factor(relation) * scores.width))(60)
         logs.append([math.log(Fraction(w, sum(weights))) for w in weights])
     ratios = [a - b for a, b in zip(*logs, strict=True)]
     assert max(map(abs, ratios)) <= epsilon
@@ -98,13 +98,14 @@ def test_a_record_beyond_the_declared_slope_is_cut(way: str) -> None:
     rows = np.array([[1.0], [1.0]])
     tame = per_record(LinearRecords(loss=SquaredLoss()), rows, [0.0, 0.0], shape=1, domain=UNIT)
     wild = per_record(LinearRecords(loss=SquaredLoss()), rows, [0.0, 1e200], shape=1, domain=UNIT)
-    points = _knots(tame, 8) if way == "interval" else np.array([[-1.0], [0.0], [1.0]])
-    score = _climbed if way == "interval" else _compared
+    points = knots_of(tame, 8) if way == "interval" else np.array([[-1.0], [0.0], [1.0]])
+    score = climbed if way == "interval" else compared
     ours, theirs = score(tame, points, 1.0, 2), score(wild, points, 1.0, 2)
     moves = [a - b for a, b in zip(ours.values, theirs.values, strict=True)]
     assert max(moves) - min(moves) <= 2 * ours.width
 
 
+@pytest.mark.medium
 def test_a_draw_from_an_interval_follows_its_density() -> None:
     """Chi-square over 16 cells, 900 draws, false positives 1e-6; with four pieces the place in a piece counts.
 
@@ -129,6 +130,7 @@ def test_a_draw_from_an_interval_follows_its_density() -> None:
     assert statistic(2 * beta) > 2 * chi2.isf(1e-6, 15)
 
 
+@pytest.mark.medium
 def test_a_draw_of_candidates_follows_its_law() -> None:
     """Chi-square over five candidates in two dimensions, 2,000 draws, false positives 1e-6; half the rate is seen."""
     X, y = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -1.0]]), [1, 0, 1]
@@ -151,6 +153,7 @@ def test_a_draw_of_candidates_follows_its_law() -> None:
     assert statistic(10.0 / (2 * slope * 2 * reach)) > 2 * chi2.isf(1e-6, 4)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("loss", ["absolute", "logistic", "huber"])
 def test_mean_excess_risk_stays_below_the_bound(loss: str) -> None:
     """40 draws at n = 200, epsilon 1: the mean is below the proven bound, which is below the trivial one."""
@@ -176,7 +179,7 @@ def test_the_bound_over_candidates_holds_exactly() -> None:
     for _ in range(20):
         problem = median(rng.uniform(-1, 1, 12).tolist())
         result = exponential_mechanism(problem, epsilon=2.0, candidates=points)
-        scores = _compared(problem, points, 1.0, 12)
+        scores = compared(problem, points, 1.0, 12)
         weights = exponential_weights(scores.values, Fraction(2) / (2 * scores.width))(40)
         mean = float(sum(Fraction(w, sum(weights)) * v for w, v in zip(weights, scores.values, strict=True)))
         assert result.bound is not None
@@ -213,16 +216,16 @@ def test_order_of_rows_and_bad_records_change_nothing() -> None:
     """Shuffled rows give the same bits; a NaN or a label that is no number counts as zero."""
     labels = [0.3, -0.2, 0.9, 0.1]
     shuffled = [0.9, 0.1, 0.3, -0.2]
-    ours, theirs = (_climbed(median(y), _knots(median(y), 16), 1.0, 6).values for y in (labels, shuffled))
+    ours, theirs = (climbed(median(y), knots_of(median(y), 16), 1.0, 6).values for y in (labels, shuffled))
     assert ours == theirs
     bad = median([*labels, math.nan, math.inf])
-    assert _climbed(bad, _knots(bad, 16), 1.0, 6).values == ours
+    assert climbed(bad, knots_of(bad, 16), 1.0, 6).values == ours
 
 
 def test_nothing_public_depends_on_a_private_number_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under add_remove the scores' unit and width are the same with and without a record; even with none at all."""
     some, fewer = median([0.3] * 9), median([0.3] * 8)
-    one, other = (_climbed(p, _knots(p, 8), 1.0, MOST_RECORDS) for p in (some, fewer))
+    one, other = (climbed(p, knots_of(p, 8), 1.0, MOST_RECORDS) for p in (some, fewer))
     assert (one.unit, one.width) == (other.unit, other.width)
     asked: list[int] = []
     inner = some.slope_sum
@@ -244,7 +247,7 @@ def test_nothing_public_depends_on_a_private_number_of_records(monkeypatch: pyte
 def test_knots_have_so_few_bits_that_sums_and_middles_are_exact() -> None:
     """Odd ends too: evenly spaced, inside the interval, and a knot is the same number from both of its pieces."""
     problem = glm("absolute", [[1.0]], [0.0], row_norm=1.0, domain=box(low=[-0.1], high=[math.pi]))
-    knots = np.ravel(_knots(problem, 1000))
+    knots = np.ravel(knots_of(problem, 1000))
     assert knots[0] >= -0.1
     assert knots[-1] <= math.pi
     assert math.pi + 0.1 - (knots[-1] - knots[0]) < 1e-6

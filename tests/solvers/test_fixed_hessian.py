@@ -11,10 +11,11 @@ from privet.clipping import LatticeSum
 from privet.errors import InvalidParameter
 from privet.losses import LinearRecords, SquaredLoss
 from privet.noise import add_gaussian
+from privet.plan import Meter, Plan, Release, SecondMoments, meter
+from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import fixed_hessian as room
 from privet.solvers import fixed_hessian_descent
-from privet.solvers.fixed_hessian import noisy_gram
+from privet.solvers.fixed_hessian import SECOND_MOMENT
 from privet.sums import gram_sum
 
 VAST = Budget(epsilon=1e6, delta=1e-6)
@@ -31,6 +32,7 @@ def minimiser(problem: Any, X: Any) -> Any:
     return theta
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("loss", "ridge", "clip"), [("logistic", 0.5, 1.0), ("squared", 0.0, 1.0)])
 @pytest.mark.parametrize("solver", ["hessian", "gd"])
 def test_with_a_vast_budget_the_minimiser_is_found(loss: str, ridge: float, clip: float, solver: str) -> None:
@@ -56,33 +58,54 @@ def test_with_a_vast_budget_the_minimiser_is_found(loss: str, ridge: float, clip
     assert np.abs(result.coef - minimiser(problem, X)).max() < 1e-4
 
 
+def noisy_gram(
+    total: LatticeSum, multiplier: float, seed: int, *, size: int, neighbours: Neighbours = "zero_out"
+) -> tuple[Any, float]:
+    """A second moment released through a meter, and how far a record moves it by the plan."""
+    bound = SecondMoments(clip=total.clip)
+    moment = Release(name="moment", of="x xᵀ", bound=bound, noise_multiplier=multiplier, size=size * size)
+    plan = Plan(releases=(moment,), records=3, neighbours=neighbours)
+    run = Meter(plan, random=fixed_seed_voids_guarantee(seed))
+    run.open("moment", count=3)
+    return run.noisy_symmetric("moment", total), bound.sensitivity(neighbours)
+
+
 def test_the_gram_matrix_gets_the_noise_it_is_priced_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Diagonal at least multiplier × row_norm², above it 1/√2 of that, exactly; mirrored, not drawn twice."""
+    """Diagonal at least multiplier × row_norm², above it 1/√2 of that, exactly; mirrored, not drawn twice.
+
+    Where a record is replaced, at least multiplier ÷ 2 × √2 row_norm²: the event is priced at 2 clips.
+    """
     asked: list[float] = []
 
     def spy(units: Any, **kwargs: Any) -> Any:
         asked.append(kwargs["noise_stddev"])
         return add_gaussian(units, **kwargs)
 
-    monkeypatch.setattr(room, "add_gaussian", spy)
+    monkeypatch.setattr(meter, "add_gaussian", spy)
     rng = np.random.default_rng(3)
     for _ in range(300):
         norm, multiplier = float(rng.uniform(0.5, 2)), float(rng.uniform(0.1, 10))
         problem = glm("half_squared", rng.normal(size=(3, 2)), np.zeros(3), row_norm=norm)
         asked.clear()
-        released = noisy_gram(gram_sum(problem.table), multiplier, fixed_seed_voids_guarantee(1))
+        released, _ = noisy_gram(gram_sum(problem.table), multiplier, 1, size=2)
         above, diagonal = (Fraction(stddev) for stddev in asked)
         assert (released == released.T).all()
         # One record's xxᵀ, as a vector (diagonal, √2 × triangle), is at most row_norm² long.
         assert diagonal >= Fraction(multiplier) * Fraction(norm) ** 2 * (1 - Fraction(1, 2**52))
         assert 2 * above**2 >= (Fraction(multiplier) * Fraction(problem.row_norm * problem.row_norm)) ** 2
         assert diagonal >= Fraction(multiplier) * Fraction(problem.row_norm * problem.row_norm)
+        asked.clear()
+        _, moved = noisy_gram(gram_sum(problem.table), multiplier, 1, size=2, neighbours="replace_one")
+        above, diagonal = (Fraction(stddev) for stddev in asked)
+        assert Fraction(moved) ** 2 >= 2 * Fraction(problem.row_norm * problem.row_norm) ** 2
+        assert diagonal >= Fraction(multiplier) * Fraction(moved) / 2
+        assert 2 * above**2 >= (Fraction(multiplier) * Fraction(moved) / 2) ** 2
 
 
 def test_the_released_gram_matrix_is_unbiased_with_the_planned_spread() -> None:
     """Over 30 × 30 entries the noise's stddev is within 15 % of the plan's (false-positive rate below 1e-5)."""
     total = LatticeSum(units=np.zeros((30, 30), dtype=np.int64), step=2.0**-28, clip=1.0)
-    released = noisy_gram(total, 2.0, fixed_seed_voids_guarantee(4))
+    released, _ = noisy_gram(total, 2.0, 4, size=30)
     off = released[np.triu_indices(30, 1)]
     assert off.std() == pytest.approx(2**0.5, rel=0.15)
     assert np.diag(released).std() == pytest.approx(2.0, rel=0.6)
@@ -92,8 +115,8 @@ def test_the_hessian_is_part_of_the_price() -> None:
     """hessian_share of the squared signal-to-noise ratio goes to the Gram matrix, and the event has both (row 40)."""
     problem = glm("logistic", np.eye(2), [0, 1], row_norm=1.0)
     result = fixed_hessian_descent(problem, budget=Budget(epsilon=1, delta=1e-6), steps=30, clip=1.0, hessian_share=0.2)
-    hessian = result.plan.also[0].noise_multiplier  # type: ignore[attr-defined]
-    share = hessian**-2 / (hessian**-2 + 30 * result.plan.noise_multiplier**-2)
+    hessian = result.plan[SECOND_MOMENT].noise_multiplier
+    share = hessian**-2 / (hessian**-2 + 30 * result.plan["gradients"].noise_multiplier ** -2)
     assert share == pytest.approx(0.2)
     assert 0.999 < result.guarantee.epsilon <= 1
 

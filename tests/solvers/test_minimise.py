@@ -15,9 +15,9 @@ from scipy import sparse
 from privet import box, glm, l1_ball, l2_ball, simplex, whole_space
 from privet.geometry import ConvexSet, half_space
 from privet.losses import HuberLoss, Loss, MultinomialLoss, SmoothedHingeLoss
-from privet.problems import LinearProblem
+from privet.problems import LinearProblem, facts_of
 from privet.solvers.minimise import Minimiser
-from privet.solvers.smooth import default_reach, linear_problem
+from privet.solvers.smooth_model import default_reach, gradient_bound
 
 Vector = NDArray[np.float64]
 
@@ -57,10 +57,11 @@ def made(loss: str | Loss, domain: ConvexSet, clip: float | None, strength: floa
 
 
 def of(problem: LinearProblem, clip: float | None, strength: float) -> Minimiser:
-    model, bound = linear_problem(problem, clip)
-    centre = np.asarray(model.domain.centre(math.prod(model.shape))).reshape(model.shape)
-    reach = default_reach(model, bound, None)
-    return Minimiser(problem=model, clip=bound, strength=strength, centre=centre, reach=reach)
+    facts = facts_of(problem, "zero_out", max(problem.records, 1))
+    bound = gradient_bound(facts, clip)
+    centre = np.asarray(problem.domain.centre(math.prod(problem.shape))).reshape(problem.shape)
+    reach = default_reach(facts, bound, None)
+    return Minimiser(problem=problem, clip=bound, strength=strength, centre=centre, reach=reach)
 
 
 def exact_gradient(solver: Minimiser, w: Vector, tilt: Vector) -> list[Any]:
@@ -103,6 +104,7 @@ def test_gradient_is_within_its_own_error_bound(loss: Any, clip: float | None, s
     assert gap <= allowed
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("loss", "clip"), LOSSES)
 @pytest.mark.parametrize("strength", [1e-3, 1.0, 100.0])
 def test_certified_tolerance_holds_against_an_oracle(loss: Any, clip: float | None, strength: float) -> None:
@@ -130,6 +132,7 @@ def test_certified_tolerance_holds_against_an_oracle(loss: Any, clip: float | No
     assert gap * min(1.0, solver.reach / away) <= tolerance
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 @pytest.mark.parametrize(("loss", "clip"), LOSSES[:4])
 def test_every_way_to_the_minimiser_arrives_at_the_same_point(

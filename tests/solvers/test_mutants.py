@@ -17,15 +17,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privet import Budget, Plan, glm
+from privet import Budget, glm
 from privet.accounting import Gaussian, guarantee
 from privet.clipping import Adaptive, Clip
 from privet.losses import CustomLoss, Ridge
 from privet.noise import add_gaussian
+from privet.plan import Meter, Plan, gradient_plan, meter
 from privet.problems import LinearProblem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FullBatch, Poisson
-from privet.solvers import dp_svrg, gradient, variance_reduced
+from privet.solvers import dp_svrg
 from privet.solvers.gradient import PrivateGradient
 from privet.sums import compiled, record_sum
 from privet.sums import glm as sums
@@ -41,8 +42,8 @@ def private(problem: Any, steps: int, noise: float, clip: float = 1.0, **more: A
         "neighbours": "zero_out",
         **more,
     }
-    plan = Plan(noise_multiplier=noise, steps=steps, **settings)
-    return PrivateGradient(problem, plan, random=fixed_seed_voids_guarantee(1))
+    plan = gradient_plan(noise_multiplier=noise, steps=steps, **settings)
+    return PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(1)))
 
 
 # Detectors: each raises if something is wrong.
@@ -130,7 +131,7 @@ def the_count_is_charged() -> None:
         return add_gaussian(units, **kwargs)
 
     with Patch.context() as patch:
-        patch.setattr(gradient, "add_gaussian", spy)
+        patch.setattr(meter, "add_gaussian", spy)
         step(np.zeros(1))
     own, count = (Fraction(stddev) for stddev in asked)
     assert 1 / own**2 + 1 / (2 * count) ** 2 <= 1 / Fraction(2) ** 2
@@ -140,14 +141,14 @@ def every_release_is_charged() -> None:
     """The Gaussian releases that an SVRG run makes, priced one by one, cost no more than its guarantee."""
     problem = glm("half_squared", np.ones((50, 1)), np.zeros(50), row_norm=1.0)
     multipliers: list[float] = []
-    original = gradient.noisy_mean
+    original = Meter.noisy
 
-    def spy(total: Any, multiplier: float, *rest: Any) -> Any:
-        multipliers.append(multiplier)
-        return original(total, multiplier, *rest)
+    def spy(self: Meter, name: str, total: Any) -> Any:
+        multipliers.append(self.noise_stddev(name) / total.clip)
+        return original(self, name, total)
 
     with Patch.context() as patch:
-        patch.setattr(gradient, "noisy_mean", spy)
+        patch.setattr(Meter, "noisy", spy)
         result = dp_svrg(
             problem,
             budget=Budget(epsilon=2, delta=1e-6),
@@ -179,13 +180,13 @@ def the_penalty_is_whole() -> None:
 
 def noise_halved(patch: Patch) -> None:
     patch.setattr(
-        gradient, "add_gaussian", lambda units, **k: add_gaussian(units, **{**k, "noise_stddev": k["noise_stddev"] / 2})
+        meter, "add_gaussian", lambda units, **k: add_gaussian(units, **{**k, "noise_stddev": k["noise_stddev"] / 2})
     )
 
 
 def noise_of_a_mean_on_a_sum(patch: Patch) -> None:
-    original = gradient.noisy_mean
-    patch.setattr(gradient, "noisy_mean", lambda total, m, divisor, r: original(total, m / divisor, divisor, r))
+    original = Meter.noise_stddev
+    patch.setattr(Meter, "noise_stddev", lambda self, name, **k: original(self, name, **k) / self.plan.batch_size(name))
 
 
 def clip_after_the_mean(patch: Patch) -> None:
@@ -200,7 +201,7 @@ def clip_after_the_mean(patch: Patch) -> None:
 
 def divide_by_the_realised_batch(patch: Patch) -> None:
     sizes: list[int] = []
-    original, mean = Poisson.indices, gradient.noisy_mean
+    original, noisy = Poisson.indices, Meter.noisy
 
     def indices(self: Any, count: int, step: int, random: Any) -> Any:
         batch = original(self, count, step, random)
@@ -208,7 +209,11 @@ def divide_by_the_realised_batch(patch: Patch) -> None:
         return batch
 
     patch.setattr(Poisson, "indices", indices)
-    patch.setattr(gradient, "noisy_mean", lambda total, m, divisor, random: mean(total, m, sizes[-1], random))
+    patch.setattr(
+        Meter,
+        "noisy",
+        lambda self, name, total: noisy(self, name, total) * self.plan.batch_size(name) / sizes[-1],
+    )
 
 
 def shuffle_for_poisson(patch: Patch) -> None:
@@ -272,10 +277,13 @@ def count_uncharged(patch: Patch) -> None:
 
 
 def snapshots_uncharged(patch: Patch) -> None:
-    def forgetful(plan: Any, **changes: Any) -> Any:
-        return replace(plan, **{**changes, "also": ()})
+    original = Plan.event.fget  # type: ignore[attr-defined]  # a property
 
-    patch.setattr(variance_reduced, "replace", forgetful)
+    def forgetful(plan: Any) -> Any:
+        paid = tuple(release for release in plan.releases if release.name != "snapshots")
+        return original(replace(plan, releases=paid))
+
+    patch.setattr(Plan, "event", property(forgetful))
 
 
 def ridge_inside_the_clip(patch: Patch) -> None:
@@ -305,6 +313,7 @@ CASES: list[tuple[Any, Any]] = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("detector", list(dict.fromkeys(d for _, d in CASES)), ids=lambda d: str(d.__name__))
 def test_detectors_pass_on_the_library(detector: Callable[[], None]) -> None:
     """No detector cries wolf: false-positive rates below 1e-6, or exact."""

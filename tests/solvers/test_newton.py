@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,17 +18,19 @@ from privet import Budget, accounting, glm, l2_ball
 from privet.clipping import LatticeSum
 from privet.errors import Interrupted, InvalidParameter
 from privet.losses import LogisticLoss
+from privet.plan import Meter, Plan, meter
 from privet.privacy import Neighbours
-from privet.problems import LinearProblem
+from privet.problems import LinearProblem, facts_of
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import dp_gd, gradient, newton, newton_descent
-from privet.solvers.newton import (
+from privet.solvers import Newton, dp_gd, newton, newton_descent
+from privet.solvers import newton_direction as room
+from privet.solvers.newton import _majorised
+from privet.solvers.newton_direction import (
     _exact_solution,
-    _majorised,
-    _multiplier,
-    _released,
     direction_sensitivity,
+    gradient_size,
     newton_direction,
+    noisy_direction,
 )
 from privet.sums import bounded_table, curvature_sum
 
@@ -50,6 +53,7 @@ def hostile_pairs(d: int) -> list[tuple[Vector, Vector]]:
     return [(one, other) for one in rows for other in rows]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("damping", [0.003, 0.1, 5.0])
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -73,6 +77,7 @@ def test_one_record_turns_the_direction_within_the_sensitivity(d: int, damping: 
     assert worst > influence / (damping**2 + 2 * damping * influence)
 
 
+@pytest.mark.medium
 def test_weights_between_are_covered_too() -> None:
     """1,000 random pairs with curvatures anywhere in [0, 1] and rows anywhere in the ball: never above."""
     rng = np.random.default_rng(5)
@@ -100,14 +105,30 @@ def test_the_solution_is_certified_and_a_bad_solver_is_caught(monkeypatch: pytes
     plain = newton_direction(total, g, **settings, error=error)
     assert np.linalg.norm(plain - exact) <= 2.0**-12 * error * np.linalg.norm(g)
 
-    monkeypatch.setattr(newton, "cho_solve", lambda factor, right: np.full_like(right, 3.0))
+    monkeypatch.setattr(room, "cho_solve", lambda factor, right: np.full_like(right, 3.0))
     assert np.array_equal(newton_direction(total, g, **settings, error=error), exact)
 
     def fails(matrix: Vector) -> None:
         raise LinAlgError
 
-    monkeypatch.setattr(newton, "cho_factor", fails)
+    monkeypatch.setattr(room, "cho_factor", fails)
     assert np.array_equal(newton_direction(total, g, **settings, error=error), exact)
+
+
+def released(
+    direction: Vector,
+    gradient: Vector,
+    sensitivity: float,
+    multiplier: float,
+    seed: int,
+    neighbours: Neighbours = "zero_out",
+) -> Vector:
+    """A direction through a meter whose plan has nothing else."""
+    facts = facts_of(glm("logistic", np.zeros((3, len(direction))), np.zeros(3), row_norm=1.0), neighbours, 3)
+    blank = replace(Newton(clip=1.0, steps=1).plan(facts, BUDGET)["directions"], noise_multiplier=multiplier)
+    run = Meter(Plan(releases=(blank,), records=3, neighbours=neighbours), random=fixed_seed_voids_guarantee(seed))
+    run.open("directions", count=3)
+    return noisy_direction(run, direction, size=gradient_size(gradient), sensitivity=sensitivity)
 
 
 def test_the_noise_of_a_direction_is_what_was_priced() -> None:
@@ -115,11 +136,10 @@ def test_the_noise_of_a_direction_is_what_was_priced() -> None:
 
     The noise is `multiplier` × sensitivity × ‖g‖, so a larger public gradient has more.
     """
-    random = fixed_seed_voids_guarantee(41)
     g = np.full(4000, 0.5)
     direction = np.linspace(-1, 1, 4000)
     for sensitivity, multiplier in ((0.2, 3.0), (5.0, 0.4)):
-        noise = _released(direction, g, sensitivity, multiplier, random) - direction
+        noise = released(direction, g, sensitivity, multiplier, 41) - direction
         wanted = multiplier * sensitivity * float(np.linalg.norm(g))
         statistic = float((noise**2).sum() / wanted**2)
         assert chi2.isf(1 - 5e-7, 4000) < statistic / (1 + 2.0**-11) ** 2
@@ -129,29 +149,46 @@ def test_the_noise_of_a_direction_is_what_was_priced() -> None:
 
 def test_released_directions_lie_on_a_public_lattice() -> None:
     """A power of two that gradient and sensitivity determine: every output is a multiple of it."""
-    random = fixed_seed_voids_guarantee(42)
     g = np.array([0.3, -0.4, 0.0])
-    found = _released(np.array([0.123456789, -7.7, 1e-9]), g, 0.2, 3.0, random)
+    found = released(np.array([0.123456789, -7.7, 1e-9]), g, 0.2, 3.0, 42)
     step = math.ldexp(1.0, math.frexp(0.2 * 0.5)[1] - 31)
     assert np.array_equal(found / step, np.rint(found / step))
 
 
 def test_a_vanishing_gradient_needs_no_direction() -> None:
-    """Zero in, zero out, as public as the gradient; a gradient beyond all bounds is refused."""
-    random = fixed_seed_voids_guarantee(43)
-    assert not _released(np.zeros(3), np.zeros(3), 1.0, 1.0, random).any()
+    """Zero in, zero out, as public as the gradient, counted all the same; a gradient beyond all bounds is refused."""
+    problem = glm("half_squared", np.zeros((3, 3)), np.zeros(3), row_norm=1.0)
+    solver = Newton(clip=1.0, steps=1)
+    plan = solver.plan(facts_of(problem, "zero_out"), BUDGET)
+    run = Meter(plan)
+    run.skip("gradients")
+    turn = solver._turning(plan, facts_of(problem, "zero_out"), problem, run)
+    assert not turn(np.zeros(3), np.zeros(3)).any()
+    assert run.finish() == ("gradients", "directions")
     with pytest.raises(InvalidParameter, match="stay finite"):
-        _released(np.ones(1), np.array([1e200]), 1.0, 1.0, random)
+        gradient_size(np.array([1e200]))
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_the_event_prices_exactly_that_noise(relation: Neighbours) -> None:
+def test_the_event_prices_exactly_that_noise(relation: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
     """A direction's noise ÷ sensitivity is that of one Gaussian with the event's price, in every relation."""
     event = accounting.Gaussian(noise_multiplier=3.0)
-    same = accounting.Gaussian(noise_multiplier=_multiplier(3.0, relation))  # one step away at distance 1
+    asked: list[float] = []
+
+    def spy(units: Any, **settings: Any) -> Any:
+        asked.append(settings["noise_stddev"])
+        return np.zeros(units.shape)
+
+    monkeypatch.setattr(meter, "add_gaussian", spy)
+    released(np.ones(2), np.array([0.6, 0.8]), 5.0, 3.0, 1, relation)
+    moved = 5.0 * (1 + 2.0**-30)
+    # noise ÷ sensitivity, and what the solve and the lattice may be off by
+    drawn = asked[0] / (moved * (1 + 2.0**-11) + math.sqrt(2) * math.ldexp(1.0, math.frexp(moved)[1] - 31))
+    same = accounting.Gaussian(noise_multiplier=drawn)  # one step away at distance 1
     assert accounting.epsilon(event, delta=1e-6, neighbours=relation) == pytest.approx(
         accounting.epsilon(same, delta=1e-6, neighbours="zero_out"), rel=1e-9
     )
+    assert asked[0] >= 3.0 * 5.0 / (2 if relation == "replace_one" else 1)
 
 
 def logistic(n: int = 3000, ridge: float = 0.0, d: int = 3) -> LinearProblem:
@@ -184,8 +221,7 @@ def noise_off(monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(units: NDArray[np.int64], *, step: float, noise_stddev: float, random: object) -> Vector:
         return np.asarray(units * step)
 
-    monkeypatch.setattr(newton, "add_gaussian", silent)
-    monkeypatch.setattr(gradient, "add_gaussian", silent)
+    monkeypatch.setattr(meter, "add_gaussian", silent)
 
 
 @pytest.mark.usefixtures("noise_off")
@@ -234,6 +270,7 @@ def test_a_majorised_step_never_overshoots() -> None:
     assert average_loss(problem, wild[1]) > losses[0]
 
 
+@pytest.mark.medium
 def test_few_newton_steps_do_what_many_gradient_steps_do() -> None:
     """Ill-conditioned logistic problem, same budget, fixed seeds, nothing tuned: 8 steps of Newton.
 
@@ -264,11 +301,11 @@ def test_the_guarantee_meets_the_budget(relation: Neighbours) -> None:
     problem = logistic()
     settings: dict[str, Any] = {"budget": BUDGET, "clip": 1.0, "steps": 4, "neighbours": relation, "records": 3000}
     result = newton_descent(problem, **settings)
-    assert result.plan is not None
     assert 0.999 <= result.guarantee.epsilon <= 1
     assert result.guarantee.neighbours == relation
-    first, second = result.plan.noise_multiplier, result.plan.also
-    assert second == (accounting.Gaussian(noise_multiplier=first) * 4,)  # an even split
+    first, second = result.plan["gradients"], result.plan["directions"]
+    assert (result.plan.times("gradients"), result.plan.times("directions")) == (4, 4)
+    assert second.noise_multiplier == first.noise_multiplier  # an even split
     seeded = newton_descent(problem, **settings, random=fixed_seed_voids_guarantee(1))
     assert "NOT PRIVATE" in str(seeded.guarantee)
 
@@ -293,7 +330,7 @@ def test_bad_records_count_as_zero_and_order_changes_nothing() -> None:
 def test_interrupted_it_hands_over_what_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the third step leaves two points, with the guarantee of the whole plan."""
     taken = 0
-    inner = newton.newton_direction
+    inner = newton_direction
 
     def stops(*args: Any, **settings: Any) -> Vector:
         nonlocal taken

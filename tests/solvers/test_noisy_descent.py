@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from privet import Budget, glm, l2_ball, noisy_gradient_descent, per_record
+from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.losses import CustomLoss, LinearRecords, LogisticLoss, MultinomialLoss
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import projected_gradient_descent
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import plan_for
 
 BUDGET = Budget(epsilon=1, delta=1e-6)
@@ -27,6 +28,7 @@ def mean_loss(problem: Any, theta: Any) -> float:
     return float(np.mean(problem.loss.value(X @ theta, problem.labels)))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("method", "release", "bounded"),
     [
@@ -108,6 +110,7 @@ def check_rank(dimensions: list[int], seeds: int) -> None:
     assert projected[-1] > 1.4 * free[-1]
 
 
+@pytest.mark.medium
 def test_the_rank_bound_does_not_see_the_dimension() -> None:
     """Rank-5 data in d = 5, 50, 500: flat without projection, growing with a ball's (lecture 13, Brown, row 49).
 
@@ -180,8 +183,9 @@ def test_the_clip_is_the_proven_constant() -> None:
     X, y = spherical(100, 3)
     problem = glm("logistic", 2 * X, y, row_norm=2.0, domain=l2_ball(radius=1.0))
     result = noisy_gradient_descent(problem, budget=BUDGET, steps=3)
-    assert result.plan.bounding.clip == problem.lipschitz
-    assert noisy_gradient_descent(problem, budget=BUDGET, steps=3, lipschitz=0.5).plan.bounding.clip == 0.5
+    assert result.plan["gradients"].bound == Declared(lipschitz=problem.lipschitz)  # type: ignore[arg-type]
+    half = Declared(lipschitz=0.5)
+    assert noisy_gradient_descent(problem, budget=BUDGET, steps=3, lipschitz=0.5).plan["gradients"].bound == half
     assert "enforced" in str(result.guarantee)
     close = noisy_gradient_descent(problem, budget=BUDGET, steps=3, radius=0.1)
     assert close.bound is not None

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet import Budget, Plan, dp_gd, dp_sgd, follow, glm, l2_ball, noisy_gradient_descent
+from privet import Budget, dp_gd, dp_sgd, follow, glm, l2_ball, noisy_gradient_descent
 from privet.clipping import Adaptive, Clip
 from privet.errors import InvalidParameter, NoProvenBound
+from privet.plan import Meter, gradient_plan
 from privet.privacy import Guarantee
 from privet.problems import GroupedProblem
 from privet.randomness import fixed_seed_voids_guarantee
@@ -85,17 +86,17 @@ def test_relations_are_told_of_people(relation: Any, words: str) -> None:
 
 def test_a_plan_for_records_does_not_run_on_people() -> None:
     """Nor the other way round: the promise would be about somebody else."""
-    plan = Plan(bounding=Clip(clip=1.0), noise_multiplier=20.0, steps=2, records=200, neighbours="zero_out")
+    plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=20.0, steps=2, records=200, neighbours="zero_out")
     with pytest.raises(InvalidParameter, match="unit='person'"):
         follow(plan, crowd(), delta=1e-6, update=GradientStep(step_size=1.0))
     plain = glm("logistic", np.zeros((200, 3)), np.zeros(200), row_norm=1.0)
-    person = Plan(
+    person = gradient_plan(
         bounding=Clip(clip=1.0), noise_multiplier=20.0, steps=2, records=200, neighbours="zero_out", unit="person"
     )
     with pytest.raises(InvalidParameter, match="unit='record'"):
         follow(person, plain, delta=1e-6, update=GradientStep(step_size=1.0))
     with pytest.raises(InvalidParameter, match="one of 'record', 'person'"):
-        Plan(bounding=Clip(clip=1.0), steps=2, records=200, neighbours="zero_out", unit="row")  # type: ignore[arg-type]
+        gradient_plan(bounding=Clip(clip=1.0), steps=2, records=200, neighbours="zero_out", unit="row")  # type: ignore[arg-type]
 
 
 def test_what_is_not_proven_for_people_is_refused() -> None:
@@ -122,6 +123,7 @@ def test_sampling_draws_people() -> None:
     assert seen == {(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)}
 
 
+@pytest.mark.medium
 def test_noise_is_calibrated_to_a_person() -> None:
     """A person of 50 rows that all pull one way, there or emptied, moves the release by a clip, and noise is z clips.
 
@@ -133,14 +135,14 @@ def test_noise_is_calibrated_to_a_person() -> None:
     others, canary = rng.normal(size=(60, 2)) / 9, np.tile([1.0, 0.0], (50, 1))
     groups = np.repeat(np.arange(21), [3] * 20 + [50])
     y = np.concatenate([np.zeros(60), -9 * np.ones(50)])
-    plan = Plan(
+    plan = gradient_plan(
         bounding=Clip(clip=0.5), noise_multiplier=1.0, steps=800, records=21, neighbours="zero_out", unit="person"
     )
 
     def released(rows: Any, seed: int) -> Any:
         problem = glm("half_squared", np.vstack([others, rows]), y, row_norm=1.0, groups=groups)
-        gradient = PrivateGradient(problem, plan, random=fixed_seed_voids_guarantee(seed))
-        return np.array([gradient(np.zeros(2))[0] for _ in range(plan.steps)]) * plan.records / 0.5
+        gradient = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(seed)))
+        return np.array([gradient(np.zeros(2))[0] for _ in range(plan.times("gradients"))]) * plan.records / 0.5
 
     there, emptied = released(canary, 1), released(np.full((50, 2), np.nan), 2)
     assert abs(there.std() - 1) < 0.125

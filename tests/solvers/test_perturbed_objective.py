@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,16 @@ from scipy import stats
 from scipy.special import ndtr
 
 from privet import Budget, glm, l2_ball
-from privet.accounting import Approximate, Gaussian
-from privet.accounting.gaussian import largest_mu, profile
+from privet.accounting import Approximate
+from privet.accounting.theorems.gaussian_profile import largest_mu, profile
 from privet.errors import InvalidParameter
 from privet.losses import HuberLoss, MultinomialLoss
 from privet.privacy import Neighbours
 from privet.problems import LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee
-from privet.solvers import objective_perturbation
-from privet.solvers.tilt import InsideObjective, Tilted, tilt_epsilon, tilt_multiplier
+from privet.solvers import ObjectivePerturbation, Result, objective_perturbation
+from privet.solvers.tilt import Tilt
+from privet.solvers.tilt_cost import tilt_epsilon, tilt_multiplier
 
 Vector = NDArray[np.float64]
 BUDGET = Budget(epsilon=1, delta=1e-6)
@@ -52,6 +54,7 @@ def others(rng: np.random.Generator) -> list[tuple[float, float]]:
     ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
 @pytest.mark.parametrize("strength", [0.25, 1.0, 4.0, 20.0])
 def test_price_is_above_the_exact_hockey_stick_in_one_dimension(mu: float, strength: float) -> None:
@@ -85,6 +88,7 @@ def test_price_is_above_the_exact_hockey_stick_in_one_dimension(mu: float, stren
         assert best > 0.999
 
 
+@pytest.mark.medium
 def test_price_is_above_the_exact_hockey_stick_in_the_plane() -> None:
     """Two dimensions, where rows of exchanged records point different ways: quadrature stays below the theorem."""
     rng = np.random.default_rng(1)
@@ -171,33 +175,40 @@ def regression(n: int = 400, d: int = 4, loss: Any = "logistic", **more: Any) ->
     return made
 
 
+def tilted(result: Result, problem: LinearProblem, **settings: Any) -> Tilt:
+    """The penalty, the noise and the tolerance of that run."""
+    return ObjectivePerturbation(**settings).tilt(result.plan, problem)
+
+
 @pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize("budget", [BUDGET, Budget(epsilon=0.05, delta=1e-9), Budget(epsilon=30, delta=1e-3)])
 def test_guarantee_meets_the_budget(neighbours: Neighbours, budget: Budget) -> None:
     """For every relation, the promise is within the budget, hardly below it, and the event says the same."""
-    result = objective_perturbation(regression(), budget=budget, neighbours=neighbours, records=400, radius=3.0)
+    problem = regression()
+    result = objective_perturbation(problem, budget=budget, neighbours=neighbours, records=400, radius=3.0)
     assert 0.999 * budget.epsilon < result.guarantee.epsilon <= budget.epsilon
     assert "certified" in str(result.guarantee)
     event = result.plan.event
     assert isinstance(event, Approximate)
     assert event.epsilon <= budget.epsilon
     assert event.delta <= budget.delta
+    cost = tilted(result, problem, radius=3.0).cost  # of the noise that is drawn, by the theorem
+    assert 0.999 * event.epsilon < cost.epsilon <= event.epsilon
+    assert cost.delta <= event.delta
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_blur_hides_twice_what_the_solver_may_leave_over(neighbours: Neighbours) -> None:
     """The last noise is enough, by itself, for a shift of twice the tolerance at its own share of the budget."""
-    result = objective_perturbation(regression(), budget=BUDGET, neighbours=neighbours, records=400)
-    bounding, inside = result.plan.bounding, result.plan.sampling
-    assert isinstance(bounding, Tilted)
-    assert isinstance(inside, InsideObjective)
-    assert 2 * bounding.tolerance / bounding.blur <= largest_mu(inside.blur_epsilon, inside.blur_delta)
+    problem = regression()
+    tilt = tilted(objective_perturbation(problem, budget=BUDGET, neighbours=neighbours, records=400), problem)
+    assert 2 * tilt.tolerance / tilt.blur <= largest_mu(tilt.blur_epsilon, tilt.blur_delta)
     # A mutant that counts the tolerance once, not for both data sets, would be caught by this:
-    assert 2 * bounding.tolerance / (bounding.blur / 2) > largest_mu(inside.blur_epsilon, inside.blur_delta)
-    assert bounding.blur < 0.2 * result.plan.noise_multiplier * bounding.clip / bounding.strength
+    assert 2 * tilt.tolerance / (tilt.blur / 2) > largest_mu(tilt.blur_epsilon, tilt.blur_delta)
+    assert tilt.blur < 0.2 * tilt.noise_multiplier * tilt.clip / tilt.strength
 
 
-def released_in_one_dimension(count: int, scale: float, monkeypatch: pytest.MonkeyPatch) -> tuple[Vector, Any]:
+def released_in_one_dimension(count: int, scale: float, monkeypatch: pytest.MonkeyPatch) -> tuple[Vector, Tilt]:
     """Many releases for three records on the line, the tilt's noise multiplied by `scale`."""
     true_noise = MODULE.rounded_gaussian
 
@@ -212,23 +223,25 @@ def released_in_one_dimension(count: int, scale: float, monkeypatch: pytest.Monk
         objective_perturbation(problem, budget=BUDGET, regularisation=4.0, random=random, neighbours="zero_out")
         for _ in range(count)
     ]
-    return np.array([run.coef[0] for run in runs]), runs[0]
+    return np.array([run.coef[0] for run in runs]), tilted(runs[0], problem, regularisation=4.0)
 
 
-def law_distance(points: Vector, run: Any) -> float:
+def law_distance(points: Vector, tilt: Tilt) -> float:
     """p-value of Kolmogorov and Smirnov against the exact density of section 3 of the proof."""
-    strength, sigma = run.plan.bounding.strength, run.plan.noise_multiplier * run.plan.bounding.clip
+    strength, sigma = tilt.strength, tilt.noise_multiplier * tilt.clip
     rows = [(1.0, 0.3), (-1.0, 2.0), (0.5, -1.0)]
     grid = np.linspace(-30, 30, 200_001) * sigma / strength
     cumulative = np.cumsum(density(rows, strength, sigma, grid)) * (grid[1] - grid[0])
     return float(stats.kstest(points, lambda w: np.interp(w, grid, cumulative)).pvalue)
 
 
+@pytest.mark.medium
 def test_released_law_is_the_exact_density(monkeypatch: pytest.MonkeyPatch) -> None:
     """800 releases follow the density that the proof compares. Fixed seed; else wrong once in 1e6 (KS test)."""
     assert law_distance(*released_in_one_dimension(800, 1.0, monkeypatch)) > 1e-6
 
 
+@pytest.mark.medium
 def test_mutant_with_half_the_tilt_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test fails if the tilt's noise is halved; its power exceeds 0.99 from 40 % too little on."""
     assert law_distance(*released_in_one_dimension(800, 0.5, monkeypatch)) < 1e-6
@@ -241,15 +254,13 @@ def test_badly_converged_solver_without_blur_would_show() -> None:
     """
     problem = regression(loss=HuberLoss(threshold=0.1))
     result = objective_perturbation(problem, budget=BUDGET, regularisation=0.05)
-    assert isinstance(result.plan.bounding, Tilted)
-    solver = MODULE.Minimiser(
-        problem=problem, clip=0.1, strength=result.plan.bounding.strength, centre=np.zeros(4), reach=50.0
-    )
+    settled = tilted(result, problem, regularisation=0.05)
+    solver = MODULE.Minimiser(problem=problem, clip=0.1, strength=settled.strength, centre=np.zeros(4), reach=50.0)
     tilt = np.full(4, 5.0)
     exact = solver.solve(1e-9, tilt=tilt)
     once = -np.linalg.solve(solver._hessian(np.zeros(4)), solver.gradient(np.zeros(4), tilt))
-    assert np.linalg.norm(once - exact) > 100 * result.plan.bounding.blur
-    assert solver._distance(once, tilt)[0] > result.plan.bounding.tolerance
+    assert np.linalg.norm(once - exact) > 100 * settled.blur
+    assert solver._distance(once, tilt)[0] > settled.tolerance
 
 
 def test_plan_depends_on_no_record() -> None:
@@ -311,9 +322,9 @@ def test_excess_risk_stays_below_the_proven_bound() -> None:
 
 def test_release_is_on_the_lattice() -> None:
     """Every released coordinate is a multiple of a public power of two near the blur × 2^-20: no low bits leak."""
-    result = objective_perturbation(regression(), budget=BUDGET)
-    assert isinstance(result.plan.bounding, Tilted)
-    units = result.coef / 2.0 ** (math.floor(math.log2(result.plan.bounding.blur)) - 21)
+    problem = regression()
+    result = objective_perturbation(problem, budget=BUDGET)
+    units = result.coef / 2.0 ** (math.floor(math.log2(tilted(result, problem).blur)) - 21)
     assert np.array_equal(units, np.rint(units))
 
 
@@ -380,18 +391,23 @@ def test_what_is_refused_is_refused_on_public_facts() -> None:
     for subject, options, reason in cases:
         with pytest.raises(InvalidParameter, match=reason):
             objective_perturbation(subject, **{"budget": BUDGET, **options})
-    with pytest.raises(InvalidParameter, match="one Gaussian tilt"):
-        InsideObjective(jacobian=0.1, delta=1e-6, blur_epsilon=0.1, blur_delta=1e-8).event(
-            Gaussian(noise_multiplier=1.0), steps=2, records=3, neighbours="zero_out"
-        )
+
+
+def test_a_plan_by_another_solver_is_refused() -> None:
+    """The noise of a tilt follows from an epsilon and a delta, which another plan has not."""
+    problem = regression()
+    plan = objective_perturbation(problem, budget=BUDGET).plan
+    other = replace(plan, releases=(replace(plan.releases[0], mechanism=None, noise_multiplier=1.0),))
+    with pytest.raises(InvalidParameter, match="a plan by ObjectivePerturbation"):
+        ObjectivePerturbation().run(other, problem)
 
 
 def test_ridge_is_part_of_the_penalty_and_too_weak_a_one_is_raised() -> None:
     """A strong ridge is the penalty; a weak one is raised to what epsilon needs, as the plan says."""
-    strong = objective_perturbation(regression(ridge=2.0), budget=BUDGET, radius=1.0)
-    assert isinstance(strong.plan.bounding, Tilted)
-    assert strong.plan.bounding.strength == pytest.approx(800.0)
+    tied = regression(ridge=2.0)
+    strong = objective_perturbation(tied, budget=BUDGET, radius=1.0)
+    assert tilted(strong, tied, radius=1.0).strength == pytest.approx(800.0)
     assert strong.bound is None
-    weak = objective_perturbation(regression(ridge=1e-9), budget=BUDGET)
-    assert isinstance(weak.plan.bounding, Tilted)
-    assert weak.plan.bounding.strength == pytest.approx(0.25 / math.expm1(0.098), rel=1e-6)
+    loose = regression(ridge=1e-9)
+    weak = objective_perturbation(loose, budget=BUDGET)
+    assert tilted(weak, loose).strength == pytest.approx(0.25 / math.expm1(0.098), rel=1e-6)

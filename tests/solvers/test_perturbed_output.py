@@ -6,6 +6,7 @@ import importlib
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from privet import Budget, box, glm, l2_ball, per_record, whole_space
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
 from privet.losses import CustomLoss, LinearRecords, LogisticLoss, MultinomialLoss, SquaredLoss
+from privet.plan import Meter
 from privet.privacy import Neighbours
 from privet.problems import LinearProblem
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import output_perturbation
+from privet.solvers import OutputPerturbation, Result, output_perturbation
 from privet.solvers.minimise import Minimiser
 from privet.solvers.perturbed_output import SolvedTo
 
@@ -54,6 +56,7 @@ def solved(rows: tuple[Any, ...], domain: ConvexSet, strength: float, loss: Any 
     return solver.solve(1e-9)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "domain", [whole_space(), l2_ball(radius=0.4), box(low=[-0.1, -1.0], high=[0.3, 0.2])], ids=repr
 )
@@ -114,9 +117,14 @@ def regression(n: int = 400, d: int = 4, **more: Any) -> LinearProblem:
     return made
 
 
+def sensitivity(result: Result, problem: LinearProblem, **settings: Any) -> SolvedTo:
+    """What bounds one record's influence in that run."""
+    return OutputPerturbation(**settings).solved_to(result.plan, problem)
+
+
 def noise_ratio(stddev_factor: float, monkeypatch: pytest.MonkeyPatch) -> float:
     """Sum of squares of 250 released points about the minimiser, in units of the claimed noise: chi², 1000 degrees."""
-    module = importlib.import_module("privet.solvers.perturbed_output")
+    module = importlib.import_module("privet.plan.meter")
     true_noise = module.add_gaussian
     monkeypatch.setattr(
         module,
@@ -131,16 +139,18 @@ def noise_ratio(stddev_factor: float, monkeypatch: pytest.MonkeyPatch) -> float:
     total = 0.0
     for _ in range(250):
         result = output_perturbation(problem, budget=BUDGET, regularisation=0.1, random=random)
-        stddev = result.plan.noise_multiplier * result.plan.bounding.clip
+        stddev = result.plan["minimiser"].noise_multiplier * sensitivity(result, problem, regularisation=0.1).clip
         total += float(np.sum(((result.coef - exact) / stddev) ** 2))
     return total
 
 
+@pytest.mark.medium
 def test_noise_is_as_large_as_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The spread of releases is that of the plan. Fixed seed; else wrong once in 1e9 (two-sided chi², 1000 degrees)."""
     assert stats.chi2.ppf(5e-10, 1000) < noise_ratio(1.0, monkeypatch) < stats.chi2.ppf(1 - 5e-10, 1000)
 
 
+@pytest.mark.medium
 def test_mutant_with_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test fails if the noise is halved; it has power above 0.99 from 20 % too little noise on."""
     assert noise_ratio(0.5, monkeypatch) < stats.chi2.ppf(5e-10, 1000)
@@ -159,11 +169,20 @@ def test_guarantee_meets_the_budget(neighbours: Neighbours, budget: Budget) -> N
     assert result.guarantee.neighbours == neighbours
 
 
-def test_noise_multiplier_is_noise_over_the_whole_sensitivity() -> None:
+def test_noise_multiplier_is_noise_over_the_whole_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
     """The event's noise multiplier is never more than the noise drawn ÷ (sensitivity + twice the tolerance)."""
-    result = output_perturbation(regression(), budget=BUDGET, regularisation=0.1)
-    solved_to = result.plan.bounding
-    assert isinstance(solved_to, SolvedTo)
+    problem, asked = regression(), []
+    true_noise = Meter.noisy_units
+
+    def spy(self: Meter, name: str, units: Any, *, step: float, sensitivity: float) -> Vector:
+        asked.append((sensitivity, self.noise_stddev(name, sensitivity=sensitivity)))
+        return true_noise(self, name, units, step=step, sensitivity=sensitivity)
+
+    monkeypatch.setattr(Meter, "noisy_units", spy)
+    result = output_perturbation(problem, budget=BUDGET, regularisation=0.1)
+    solved_to = sensitivity(result, problem, regularisation=0.1)
+    assert asked[0][0] == solved_to.clip
+    assert Fraction(asked[0][1]) >= Fraction(result.plan["minimiser"].noise_multiplier) * Fraction(solved_to.clip)
     assert solved_to.clip >= solved_to.gradient_clip / solved_to.strength + 2 * solved_to.tolerance
     assert solved_to.strength == pytest.approx(0.1 * 400)
     assert solved_to.tolerance < 1e-4 * solved_to.clip
@@ -200,6 +219,7 @@ def test_bad_records_count_as_empty_and_raise_nothing() -> None:
     assert np.isfinite(result.coef).all()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("domain", [whole_space(), l2_ball(radius=0.5)], ids=repr)
 def test_large_epsilon_gives_the_minimiser(domain: ConvexSet) -> None:
     """With ε → ∞ the release is the non-private minimiser of the same penalised problem, to 1e-6."""
@@ -242,8 +262,9 @@ def test_excess_risk_stays_below_the_proven_bound() -> None:
 
 def test_release_is_on_the_lattice() -> None:
     """Every released coordinate is a multiple of a public power of two near the noise × 2^-20: no low bits leak."""
-    result = output_perturbation(regression(), budget=BUDGET, regularisation=0.1)
-    stddev = result.plan.noise_multiplier * result.plan.bounding.clip
+    problem = regression()
+    result = output_perturbation(problem, budget=BUDGET, regularisation=0.1)
+    stddev = result.plan["minimiser"].noise_multiplier * sensitivity(result, problem, regularisation=0.1).clip
     units = result.coef / 2.0 ** (math.floor(math.log2(stddev)) - 21)
     assert np.array_equal(units, np.rint(units))
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet import Budget, Plan, dp_gd, dp_sgd, follow, glm
+from privet import Budget, dp_gd, dp_sgd, follow, glm
 from privet.accounting import Gaussian
 from privet.clipping import Adaptive, Automatic, Clip, Declared
 from privet.errors import InvalidParameter, NoProvenBound
+from privet.plan import Meter, gradient_plan
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson
 from privet.solvers import Adafactor, Adam, AdamW, GradientStep, dp_svrg, zeroth_order_descent
@@ -26,6 +27,7 @@ def line(n: int = 2000) -> Any:
     return glm("half_squared", X, 0.5 * X[:, 0], row_norm=1.0)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "sampling",
     [FullBatch(), Poisson(sampling_rate=0.05), FixedSize(batch=100), Cyclic(batch=100), OneRecord()],
@@ -37,7 +39,7 @@ def line(n: int = 2000) -> Any:
 def test_every_scheme_and_rule_descends(sampling: Any, bounding: Any) -> None:
     """Any sampling with any bounding finds a minimiser when noise is small; its event is the scheme's own."""
     steps = 60 if not isinstance(sampling, OneRecord) else 200
-    plan = Plan(
+    plan = gradient_plan(
         sampling=sampling, bounding=bounding, noise_multiplier=0.05, steps=steps, records=2000, neighbours="replace_one"
     )
     rule = GradientStep(step_size=lambda t: 0.5 / t**0.5)
@@ -50,11 +52,11 @@ def test_every_scheme_and_rule_descends(sampling: Any, bounding: Any) -> None:
 
 def follow_quietly(plan: Any, problem: Any, update: Any) -> Any:
     """Run a plan without pricing it: sampled runs with hardly any noise are slow to price, and void here anyway."""
-    private = PrivateGradient(problem, plan, random=fixed_seed_voids_guarantee(2))
+    private = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(2)))
     return descend(
         private,
         start=np.zeros(problem.shape),
-        steps=plan.steps,
+        steps=plan.times("gradients"),
         update=update,
         domain=problem.domain,
         release="tail_average",
@@ -130,7 +132,7 @@ def test_a_foreign_sampler_is_charged_as_it_says_itself() -> None:
 
     with pytest.raises(NoProvenBound, match="nobody priced"):
         dp_sgd(line(), budget=WIDE, steps=2, clip=1.0, sampling=Shuffle())
-    plan = Plan(
+    plan = gradient_plan(
         bounding=Clip(clip=1.0),
         noise_multiplier=1.0,
         steps=1,
@@ -143,7 +145,7 @@ def test_a_foreign_sampler_is_charged_as_it_says_itself() -> None:
 
 
 def test_svrg_charges_its_snapshots_and_descends() -> None:
-    """The event is differences plus snapshots; the plan's steps are the differences (row 40)."""
+    """The event is snapshots plus differences, in that order, as they happen (row 40)."""
     result = dp_svrg(
         line(),
         budget=WIDE,
@@ -156,8 +158,8 @@ def test_svrg_charges_its_snapshots_and_descends() -> None:
         snapshot_noise=2.0,
         random=fixed_seed_voids_guarantee(4),
     )
-    noise = result.plan.noise_multiplier
-    assert result.plan.event == Gaussian(noise_multiplier=noise) * 36 + Gaussian(noise_multiplier=2 * noise) * 4
+    noise = result.plan["differences"].noise_multiplier
+    assert result.plan.event == Gaussian(noise_multiplier=2 * noise) * 4 + Gaussian(noise_multiplier=noise) * 36
     assert result.coef == pytest.approx([0.5], abs=0.1)
     for more in ({"epochs": 0}, {"epoch_steps": 1}, {"snapshot_noise": 0.0}, {"difference_clip": 0.0}, {"epochs": 1.5}):
         arguments: dict[str, Any] = {
@@ -191,7 +193,7 @@ def test_zeroth_order_descends_on_one_number_a_step() -> None:
         random=fixed_seed_voids_guarantee(6),
     )
     assert result.coef == pytest.approx(target, abs=0.1)
-    assert result.plan.bounding.clip == pytest.approx(2.0 * 1e-3)
+    assert result.plan["slopes"].bound == Clip(clip=2.0 * 1e-3)
     for spread in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InvalidParameter, match="spread"):
             zeroth_order_descent(problem, budget=WIDE, steps=2, clip=1.0, step_size=1.0, spread=spread)
@@ -200,7 +202,7 @@ def test_zeroth_order_descends_on_one_number_a_step() -> None:
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, np.nan, "x"])
 def test_a_plan_is_followed_at_a_delta(delta: Any) -> None:
     """delta must lie in (0, 1)."""
-    plan = Plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=1, records=2000, neighbours="zero_out")
+    plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=1, records=2000, neighbours="zero_out")
     with pytest.raises(InvalidParameter, match="delta"):
         follow(plan, line(), delta=delta, update=GradientStep(step_size=1.0))
 

@@ -116,6 +116,7 @@ def test_the_bound_is_that_of_numpy_bit_for_bit() -> None:
         assert (found == np.rint(found)).all()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: type(r).__name__)
 @pytest.mark.parametrize("loss", ["logistic", "squared", "huber", "absolute", "hinge", "poisson"])
 def test_every_loss_and_rule_gives_the_bits_of_numpy(
@@ -222,6 +223,7 @@ def test_only_many_values_of_16_bits_call_for_the_compiler(monkeypatch: pytest.M
     assert compiled.kernels_for(rows, 2**30, 17) is None
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("blocked", [False, True])
 def test_small_fits_never_load_the_compiler_and_large_ones_do_without(blocked: bool) -> None:
     """`import privet` and a small sum leave Numba alone; where it is missing, a large sum is NumPy's."""

@@ -85,6 +85,7 @@ def test_one_record_moves_a_gradient_sum_by_at_most_the_clip(
     )
 
 
+@pytest.mark.medium
 @settings(max_examples=25)
 @given(st.lists(RECORD, min_size=1, max_size=3), RECORD, THETA, THETA, st.sampled_from(RULES))
 def test_one_record_moves_a_difference_sum_by_at_most_the_clip(
@@ -98,6 +99,7 @@ def test_one_record_moves_a_difference_sum_by_at_most_the_clip(
     )
 
 
+@pytest.mark.medium
 @settings(max_examples=25)
 @given(st.lists(RECORD, min_size=1, max_size=3), RECORD, THETA, THETA, st.sampled_from([1.0, 0.3, 1e-20, 1e20]))
 def test_one_record_moves_a_scalar_sum_by_at_most_the_clip(
@@ -135,6 +137,7 @@ def test_one_record_moves_a_gram_matrix_by_at_most_its_squared_norm(records: lis
     check_neighbours(records, other, lambda rows: gram_sum(problem(rows, SquaredLoss()).table))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: type(r).__name__)
 @pytest.mark.parametrize("row_norm", [1.0, 0.77, math.sqrt(2), 1e-100, 1e100])
 def test_records_on_the_boundary_are_within_the_clip(rule: Bounding, row_norm: float) -> None:
@@ -187,6 +190,7 @@ def slow_sum(loss: Loss, table: Any, labels: Any, theta: Any, clip: float, most_
     return total
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "hinge", "logistic"])
 @pytest.mark.parametrize("clip", [1.0, 0.37, 64.0])
 def test_the_sum_is_that_of_a_slow_exact_oracle(loss: str, clip: float) -> None:
@@ -240,6 +244,7 @@ def made(n: int = 700, columns: int = 7, outputs: int = 1) -> Any:
     return X.astype(np.float32).astype(np.float64), y, loss
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: type(r).__name__)
 def test_order_blocks_threads_and_form_never_change_a_bit(

@@ -66,6 +66,7 @@ def test_one_record_moves_the_sum_by_at_most_the_clip(
         within(whole, summed([*rows[:i], other, *rows[i + 1 :]]), 2)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("columns", [1, 2, 50, 9001])
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: type(r).__name__)
 def test_rows_on_the_boundary_are_within_the_clip(columns: int, rule: Bounding) -> None:

@@ -89,6 +89,7 @@ def worst(summed: Callable[[list[Person]], LatticeSum], clips: dict[str, int]) -
 CLIPS = {"add_remove": 1, "zero_out": 1, "replace_one": 2}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.describe())
 @pytest.mark.parametrize("what", SUMS)
 def test_one_person_moves_a_sum_by_the_clip(what: str, rule: Bounding) -> None:
@@ -101,6 +102,7 @@ def test_one_person_moves_a_sum_by_the_clip(what: str, rule: Bounding) -> None:
         assert worst(summed, CLIPS) <= 1
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.describe())
 def test_one_person_moves_a_sum_of_several_outputs_by_the_clip(rule: Bounding) -> None:
     """The same for a multinomial loss, whose share is a matrix."""
@@ -132,6 +134,7 @@ ENTRY = st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e-300, 1e300, math.nan, math
 ROW = st.tuples(st.lists(ENTRY, min_size=2, max_size=2), st.sampled_from([0.0, 1.0, -1.0, 0.3, 1e300, math.nan]))
 
 
+@pytest.mark.medium
 @given(
     people=st.lists(st.lists(ROW, min_size=1, max_size=5), min_size=1, max_size=4),
     rule=st.sampled_from(RULES),
@@ -161,6 +164,7 @@ def crowd(sizes: list[int], columns: int, outputs: int = 1) -> tuple[Any, NDArra
     return loss, X[order], y[order], labels[order]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_neither_order_nor_blocks_nor_threads_change_a_bit(

@@ -49,6 +49,7 @@ def test_finite_class_gap_covers_thresholds() -> None:
     assert ((grid - seen).max(axis=1) > gap).mean() <= 0.05
 
 
+@pytest.mark.medium
 def test_population_bound_covers_logistic_regression() -> None:
     """The largest L_D − L_X over a ball is on average at most 2GR/√n.
 

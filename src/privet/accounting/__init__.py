@@ -26,6 +26,7 @@ from privet.accounting.events import (
     Pure,
     RandomizedResponse,
     Repeated,
+    Under,
     ZeroConcentrated,
 )
 from privet.accounting.filters import RenyiFilter, ZeroConcentratedFilter
@@ -50,6 +51,7 @@ __all__ = [
     "RenyiFilter",
     "Repeated",
     "Row",
+    "Under",
     "ZeroConcentrated",
     "ZeroConcentratedFilter",
     "bounds",

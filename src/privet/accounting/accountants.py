@@ -13,12 +13,12 @@
 
 from __future__ import annotations
 
-from privet.accounting.closed import closed
-from privet.accounting.engines import contour, fourier
+from privet.accounting.both_directions import contour, fourier
+from privet.accounting.closed_forms import closed
 from privet.accounting.events import Event
-from privet.accounting.moments import gdp, renyi, zcdp
-from privet.accounting.pricing import Bounds, Pricer, Uncertified
-from privet.accounting.theorems import advanced_epsilon, basic_epsilon, by_theorem, optimal_epsilon
+from privet.accounting.interface import Bounds, Pricer, Uncertified
+from privet.accounting.moment_bounds import gdp, renyi, zcdp
+from privet.accounting.stepwise import advanced_epsilon, basic_epsilon, by_theorem, optimal_epsilon
 from privet.privacy import Neighbours
 
 __all__ = ["ACCOUNTANTS", "THEOREMS", "Bounds", "Uncertified", "price_delta", "price_epsilon"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from privet.accounting import events as ev
-from privet.accounting.spending import Price, attempts
+from privet.accounting.excess import Price, attempts
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_epsilon, check_neighbours
 
@@ -50,8 +50,7 @@ def calibrate(
     ...           epsilon=3, delta=1e-5, neighbours="add_remove")
     2
     """
-    check_epsilon(epsilon)
-    check_delta(delta)
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     check_neighbours(neighbours)
 
     low, high = _domain(between, whole)

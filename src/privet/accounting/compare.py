@@ -69,7 +69,7 @@ def compare(run: ev.Event, delta: float, *, neighbours: Neighbours) -> Compariso
       contour       1.8282...
       ...
     """
-    check_delta(delta)
+    delta = check_delta(delta)
     check_neighbours(neighbours)
     rows = []
     for name in ACCOUNTANTS:
@@ -79,4 +79,4 @@ def compare(run: ev.Event, delta: float, *, neighbours: Neighbours) -> Compariso
         except NoProvenBound as refused:
             why = str(refused).split(", got ", 1)[-1].split(": ", 1)[0]
             rows.append(Row(accountant=name, epsilon=None, theorem=THEOREMS[name], note=f"does not apply: {why}"))
-    return Comparison(delta=float(delta), neighbours=neighbours, rows=tuple(rows))
+    return Comparison(delta=delta, neighbours=neighbours, rows=tuple(rows))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import numbers
+import sys
 from typing import Any, NoReturn
 
 from privet.accounting.events import (
@@ -24,6 +25,7 @@ from privet.accounting.events import (
     Pure,
     RandomizedResponse,
     Repeated,
+    Under,
     ZeroConcentrated,
 )
 from privet.errors import EventFormat, InvalidParameter
@@ -32,7 +34,8 @@ __all__ = ["VERSION", "from_json", "to_json"]
 
 VERSION = 1
 
-# kind -> (class, its fields in the order they are written). "event" and "parts" hold events, all others numbers.
+# kind -> (class, its fields in the order they are written). "event" and "parts" hold events, "neighbours" a
+# relation, all others numbers.
 _KINDS: dict[str, tuple[type[Event], tuple[str, ...]]] = {
     "gaussian": (Gaussian, ("noise_multiplier",)),
     "laplace": (Laplace, ("scale",)),
@@ -47,7 +50,10 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...]]] = {
     "poisson_trials": (PoissonTrials, ("mean", "event")),
     "repeated": (Repeated, ("count", "event")),
     "composed": (Composed, ("parts",)),
+    "under": (Under, ("neighbours", "event")),
 }
+_COUNTS = ("count", "batch", "records")
+_LARGEST = sys.float_info.max
 _KIND_OF = {kind_class: kind for kind, (kind_class, _) in _KINDS.items()}
 
 _EXAMPLE = '{"privet_event": 1, "event": {"kind": "gaussian", "noise_multiplier": 1.1}}'
@@ -104,7 +110,7 @@ def _written(event: Event) -> dict[str, Any]:
         elif field == "parts":
             written[field] = [_written(part) for part in value]
         else:
-            written[field] = _number(field, value)
+            written[field] = value if field == "neighbours" else _number(field, value)
     return written
 
 
@@ -166,8 +172,6 @@ def _read(value: Any, where: str) -> Event:
         return kind_class(**arguments)
     except InvalidParameter as error:
         raise EventFormat(f"At {where} ({kind}): {error}") from None
-    except OverflowError:
-        raise EventFormat(f"Expected numbers that fit a float at {where} ({kind}), got a larger one.") from None
 
 
 def _argument(field: str, value: Any, where: str) -> Any:
@@ -177,6 +181,8 @@ def _argument(field: str, value: Any, where: str) -> Any:
         if not isinstance(value, list):
             raise EventFormat(f"Expected a list of events at {where}, got {_fields(value)}. Put the parts in [ ].")
         return tuple(_read(part, f"{where}[{index}]") for index, part in enumerate(value))
+    if isinstance(value, int) and abs(value) > _LARGEST and field not in _COUNTS:
+        raise EventFormat(f"Expected numbers that fit a float at {where}, got a larger one. Write a smaller number.")
     return value
 
 

@@ -1,15 +1,26 @@
 """Events: what ran, as an immutable tree that says nothing of its price.
 
 An event's meaning never changes; a new meaning is a new event. Sizes are in units of the clip, so that the
-same event can be priced under any of the three neighbour relations (see :mod:`privet.privacy`).
+same event can be priced under any of the three neighbour relations (see :mod:`privet.privacy`). Where a size is in
+another unit, which fits one relation only, the event says which: `.under`.
 """
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass
 
+from privet.accounting.event_algebra import (
+    Composed,
+    Event,
+    FixedSizeSampled,
+    NegativeBinomialTrials,
+    PoissonSampled,
+    PoissonTrials,
+    Repeated,
+    Under,
+    real,
+    relations,
+)
 from privet.errors import InvalidParameter
 
 __all__ = [
@@ -26,55 +37,10 @@ __all__ = [
     "Pure",
     "RandomizedResponse",
     "Repeated",
+    "Under",
     "ZeroConcentrated",
+    "relations",
 ]
-
-
-def _real(event: Event, name: str, *, positive: bool, unit: str) -> None:
-    """Refuse what is no finite number; keep numbers of other libraries as plain floats, where one is equal."""
-    value = getattr(event, name)
-    ok = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not ok or value < 0 or (positive and value == 0):
-        least = "positive" if positive else "at least 0"
-        raise InvalidParameter(
-            f"Expected {name} to be a finite number, {least} ({unit}), got {value!r}: "
-            f"no privacy statement follows from it. Pass {name} as a plain number."
-        )
-    if not isinstance(value, int | float) and float(value) == value:
-        object.__setattr__(event, name, float(value))
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that was released, or will be. Combine with `+`, `*`, `.poisson` and `.without_replacement`.
-
-    Examples
-    --------
-    >>> Gaussian(noise_multiplier=1.1).poisson(rate=0.01) * 1000 + Laplace(scale=4.0)
-    Gaussian(noise_multiplier=1.1).poisson(rate=0.01) * 1000 + Laplace(scale=4.0)
-    """
-
-    def __mul__(self, count: int) -> Event:
-        return Repeated(event=self, count=count)
-
-    __rmul__ = __mul__
-
-    def __add__(self, other: Event) -> Event:
-        if not isinstance(other, Event):
-            return NotImplemented
-        return Composed(parts=(*_parts(self), *_parts(other)))
-
-    def poisson(self, *, rate: float) -> Event:
-        """Run on a batch that each record joins independently with probability `rate`."""
-        return PoissonSampled(event=self, rate=rate)
-
-    def without_replacement(self, *, batch: int, records: int) -> Event:
-        """Run on `batch` of the `records` (a public number), all subsets of that size equally likely."""
-        return FixedSizeSampled(event=self, batch=batch, records=records)
-
-
-def _parts(event: Event) -> tuple[Event, ...]:
-    return event.parts if isinstance(event, Composed) else (event,)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -84,7 +50,7 @@ class Gaussian(Event):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        _real(self, "noise_multiplier", positive=False, unit="noise stddev ÷ clip")
+        real(self, "noise_multiplier", unit="noise stddev ÷ clip")
 
     def __repr__(self) -> str:
         return f"Gaussian(noise_multiplier={self.noise_multiplier!r})"
@@ -97,7 +63,7 @@ class Laplace(Event):
     scale: float
 
     def __post_init__(self) -> None:
-        _real(self, "scale", positive=False, unit="Laplace scale ÷ clip")
+        real(self, "scale", unit="Laplace scale ÷ clip")
 
     def __repr__(self) -> str:
         return f"Laplace(scale={self.scale!r})"
@@ -110,7 +76,7 @@ class RandomizedResponse(Event):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _real(self, "epsilon", positive=False, unit="log odds of the true answer")
+        real(self, "epsilon", unit="log odds of the true answer")
 
     def __repr__(self) -> str:
         return f"RandomizedResponse(epsilon={self.epsilon!r})"
@@ -123,7 +89,7 @@ class Pure(Event):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _real(self, "epsilon", positive=False, unit="nats")
+        real(self, "epsilon", unit="nats")
 
     def __repr__(self) -> str:
         return f"Pure(epsilon={self.epsilon!r})"
@@ -137,8 +103,8 @@ class Approximate(Event):
     delta: float
 
     def __post_init__(self) -> None:
-        _real(self, "epsilon", positive=False, unit="nats")
-        _real(self, "delta", positive=False, unit="a probability")
+        real(self, "epsilon", unit="nats")
+        real(self, "delta", unit="a probability")
         if self.delta >= 1:
             raise InvalidParameter(
                 f"Expected delta below 1, got {self.delta!r}: such a mechanism may publish everything. "
@@ -156,7 +122,7 @@ class ExponentialMechanism(Event):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _real(self, "epsilon", positive=False, unit="nats")
+        real(self, "epsilon", unit="nats")
 
     def __repr__(self) -> str:
         return f"ExponentialMechanism(epsilon={self.epsilon!r})"
@@ -169,147 +135,7 @@ class ZeroConcentrated(Event):
     rho: float
 
     def __post_init__(self) -> None:
-        _real(self, "rho", positive=False, unit="zCDP's rho, mu²/2 for Gaussian noise")
+        real(self, "rho", unit="zCDP's rho, mu²/2 for Gaussian noise")
 
     def __repr__(self) -> str:
         return f"ZeroConcentrated(rho={self.rho!r})"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class PoissonSampled(Event):
-    """`event` on a batch that each record joins independently with probability `rate`."""
-
-    event: Event
-    rate: float
-
-    def __post_init__(self) -> None:
-        _is_event(self.event)
-        _real(self, "rate", positive=True, unit="probability that a record joins the batch")
-        if self.rate > 1:
-            raise InvalidParameter(
-                f"Expected rate in (0, 1], got {self.rate!r}: it is the probability that a record joins a batch. "
-                "Use expected batch size ÷ number of records, both public."
-            )
-
-    def __repr__(self) -> str:
-        return f"{_wrapped(self.event)}.poisson(rate={self.rate!r})"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class FixedSizeSampled(Event):
-    """`event` on `batch` of `records` records, drawn uniformly without replacement."""
-
-    event: Event
-    batch: int
-    records: int
-
-    def __post_init__(self) -> None:
-        _is_event(self.event)
-        _count("batch", self.batch)
-        _count("records", self.records)
-        if self.batch > self.records:
-            raise InvalidParameter(
-                f"Expected batch to be at most records, got {self.batch} of {self.records}: "
-                "a batch without replacement cannot exceed the data. Exchange the two, or lower batch."
-            )
-
-    def __repr__(self) -> str:
-        return f"{_wrapped(self.event)}.without_replacement(batch={self.batch!r}, records={self.records!r})"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class Repeated(Event):
-    """`event`, `count` times, each time with fresh noise and a fresh batch; later runs may depend on earlier ones."""
-
-    event: Event
-    count: int
-
-    def __post_init__(self) -> None:
-        _is_event(self.event)
-        _count("count", self.count)
-
-    def __repr__(self) -> str:
-        return f"{_wrapped(self.event)} * {self.count}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class Composed(Event):
-    """All of `parts`, one after the other; later ones may depend on the outputs of earlier ones."""
-
-    parts: tuple[Event, ...]
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.parts, tuple) or not self.parts:
-            raise InvalidParameter(
-                f"Expected parts to be a tuple with at least one event, got {self.parts!r}: "
-                "an empty run releases nothing. Write a + b to compose."
-            )
-        for part in self.parts:
-            _is_event(part)
-
-    def __repr__(self) -> str:
-        return " + ".join(map(repr, self.parts))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class NegativeBinomialTrials(Event):
-    """The best of K independent runs of `event`; K is secret, P(K = k) ∝ (1 − stop)^k Π_{0<l<k} (l + shape)/(l + 1).
-
-    The runs are of one law: whatever differs between them (hyper-parameters) is drawn afresh in each. Only the run
-    that ranks highest by its own output is released; neither K nor the others are. `shape` 1 is the geometric law,
-    0 the logarithmic one (Papernot and Steinke 2022, definition 1).
-    """
-
-    event: Event
-    shape: float
-    stop: float
-
-    def __post_init__(self) -> None:
-        _is_event(self.event)
-        _real(self, "stop", positive=True, unit="the chance to stop")
-        shape = self.shape
-        ok = isinstance(shape, numbers.Real) and not isinstance(shape, bool) and math.isfinite(shape)
-        if not ok or not -1 < shape <= 64 or not self.stop < 1:
-            raise InvalidParameter(
-                f"Expected shape in (-1, 64] and stop in (0, 1), got shape={shape!r} and stop={self.stop!r}: no number "
-                "of trials has such a law. Use random_trials(event, mean=10)."
-            )
-
-    def __repr__(self) -> str:
-        return f"NegativeBinomialTrials(event={self.event!r}, shape={self.shape!r}, stop={self.stop!r})"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class PoissonTrials(Event):
-    """As `NegativeBinomialTrials`, with K of the Poisson law with this `mean`; K = 0 releases nothing but that."""
-
-    event: Event
-    mean: float
-
-    def __post_init__(self) -> None:
-        _is_event(self.event)
-        _real(self, "mean", positive=True, unit="expected number of trials")
-
-    def __repr__(self) -> str:
-        return f"PoissonTrials(event={self.event!r}, mean={self.mean!r})"
-
-
-def _wrapped(event: Event) -> str:
-    return f"({event!r})" if isinstance(event, Composed | Repeated) else repr(event)
-
-
-def _is_event(event: object) -> None:
-    if not isinstance(event, Event):
-        raise InvalidParameter(
-            f"Expected an event, got {type(event).__name__}: only events can be priced. "
-            "Start from Gaussian(noise_multiplier=...) or another event."
-        )
-
-
-def _count(name: str, value: object) -> None:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < 1:  # type: ignore[operator]  # checked integral
-        raise InvalidParameter(
-            f"Expected {name} to be a whole number of at least 1, got {value!r}: "
-            f"a run has a public, whole number of steps and records. Round {name} yourself, upwards."
-        )

@@ -6,8 +6,8 @@ whatever it admits, in whatever order an adversary chooses, stays within (ε, δ
 
 Why moments. Let L be the loss so far and K_i(t) the log moment of step i, chosen from the outputs before it. For a
 fixed t > 0, exp(tL − Σ K_i(t)) is a supermartingale, so E[e^{tL}] <= e^B if Σ K_i(t) <= B is never exceeded (Feldman
-and Zrnic 2021; Lécuyer 2021), and δ follows as in :func:`privet.accounting.conversions.renyi_delta`. No price is paid
-for adaptivity, constants included (Whitehouse, Ramdas, Rogers and Wu 2023, who treat zCDP).
+and Zrnic 2021; Lécuyer 2021), and δ follows as in :func:`privet.accounting.theorems.conversions.renyi_delta`.
+Adaptivity costs nothing, constants included (Whitehouse, Ramdas, Rogers and Wu 2023, who treat zCDP).
 
 Why not the tight accountants. The natural filter, "admit while the δ(ε) of everything so far, composed, is at most
 δ", is not valid: an adversary who sees a large loss may pick next the step that is dear for that loss and cheap in
@@ -27,7 +27,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privet.accounting.conversions import zcdp_tight_rho
+from privet._checks import is_number
+from privet.accounting.theorems.conversions import zcdp_tight_rho
 from privet.errors import InvalidParameter, PrivetError
 from privet.privacy import check_delta, check_epsilon
 
@@ -72,11 +73,11 @@ class RenyiFilter:
     spent: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", check_delta(self.delta))
         if not self.orders:
             object.__setattr__(self, "orders", _suitable_orders(self.epsilon, self.delta))
-        if not all(isinstance(order, int | float) and 1.0 < order < math.inf for order in self.orders):
+        if not all(is_number(order) and order > 1.0 for order in self.orders):
             raise InvalidParameter(
                 f"Expected finite Rényi orders above 1, got {self.orders!r}: "
                 "no bound follows from others. Use e.g. orders=(8.0, 16.0, 32.0)."
@@ -148,8 +149,8 @@ class ZeroConcentratedFilter:
     spent: float = 0.0
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", check_delta(self.delta))
         _check_moments(np.asarray([self.spent], dtype=np.float64), 1)
 
     @property

@@ -1,6 +1,6 @@
 """Rounding to the safe side, and a root finder whose two ends are what it promises.
 
-Every closed formula of :mod:`privet.accounting.composition`, `amplification` and `conversions` is a handful of
+Every closed formula of :mod:`privet.accounting.theorems.composition`, `subsampling` and `conversions` is a handful of
 sums, products, roots, logs and exponentials of non-negative terms, written so that nothing cancels. Each operation
 is off by at most two units in the last place, so the whole by far less than `SLACK` = 1e-14 (45 units): a result
 that must not be too small is multiplied by 1 + `SLACK`, one that must not be too large by 1 − `SLACK`.

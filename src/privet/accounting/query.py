@@ -121,8 +121,8 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
         accountant=name,
         theorem=THEOREMS[name],
         lower=found.lower,
-        sampling=_description(run),
-        assumptions=_assumptions(run),
+        sampling=_description(run, neighbours),
+        assumptions=_assumptions(run, neighbours),
     )
 
 
@@ -145,6 +145,8 @@ def ask(
             "Start from Gaussian(noise_multiplier=...) or another event."
         )
     check_neighbours(neighbours)
+    delta = None if delta is None else float(delta)  # a float of fewer bits would round what is computed from it
+    epsilon = None if epsilon is None else float(epsilon)
     if accountant == "auto":
         return _best(run, neighbours, delta, epsilon, tight)
     if accountant not in ACCOUNTANTS:
@@ -166,7 +168,7 @@ def _best(
     run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None, tight: bool
 ) -> tuple[Bounds, str]:
     """The tightest accountant that is valid: closed form, else contour, else Fourier; Rényi where nothing else is."""
-    if sole_search(run) is not None:
+    if sole_search(run, neighbours) is not None:
         return selection(run, neighbours, delta, epsilon), "selection"
     ways = directions(run, neighbours)
     if any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps):
@@ -235,29 +237,33 @@ def _told(found: Bounds, name: str) -> tuple[Bounds, str]:
     return found, name
 
 
-def _description(run: ev.Event) -> str:
+def _description(run: ev.Event, neighbours: Neighbours) -> str:
     """What ran, as the clause of a sentence."""
-    return "; ".join(f"{count:,} release{'s' if count > 1 else ''} of {_words(leaf)}" for leaf, count in leaves(run))
+    return "; ".join(
+        f"{count:,} release{'s' if count > 1 else ''} of {_words(leaf, neighbours)}"
+        for leaf, count in leaves(run, neighbours)
+    )
 
 
-def _words(leaf: ev.Event) -> str:
+def _words(leaf: ev.Event, neighbours: Neighbours) -> str:
     match leaf:
         case ev.Gaussian(noise_multiplier=noise):
             return f"Gaussian noise (noise multiplier {noise:g})"
         case ev.Laplace(scale=scale):
             return f"Laplace noise (scale {scale:g} × clip)"
         case ev.PoissonSampled(event=inner, rate=rate):
-            return f"{_words(inner)} on Poisson batches (rate {rate:g})"
+            return f"{_words(inner, neighbours)} on Poisson batches (rate {rate:g})"
         case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
-            return f"{_words(inner)} on batches of {batch:,} out of {records:,} without replacement"
+            return f"{_words(inner, neighbours)} on batches of {batch:,} out of {records:,} without replacement"
         case ev.NegativeBinomialTrials(event=inner) | ev.PoissonTrials(event=inner):
             law = "Poisson" if isinstance(leaf, ev.PoissonTrials) else f"negative binomial of shape {leaf.shape:g}"
-            return f"the best of {mean_trials(leaf):.4g} trials on average ({law}), a trial being {_description(inner)}"
+            trial = _description(inner, neighbours)
+            return f"the best of {mean_trials(leaf):.4g} trials on average ({law}), a trial being {trial}"
     return repr(leaf)
 
 
-def _assumptions(run: ev.Event) -> tuple[str, ...]:
-    kinds = [leaf for leaf, _ in leaves(run)]
+def _assumptions(run: ev.Event, neighbours: Neighbours) -> tuple[str, ...]:
+    kinds = [leaf for leaf, _ in leaves(run, neighbours)]
     inner = [leaf.event if isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) else leaf for leaf in kinds]
     found = []
     if any(isinstance(leaf, ev.Gaussian | ev.Laplace) for leaf in inner):
@@ -268,10 +274,12 @@ def _assumptions(run: ev.Event) -> tuple[str, ...]:
         found.append("trials are alike and independent, their number is drawn as described and stays secret")
         for leaf in kinds:
             if isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials):
-                found.extend(_assumptions(leaf.event))
+                found.extend(_assumptions(leaf.event, neighbours))
     declared = ev.Pure | ev.Approximate | ev.ExponentialMechanism
     if any(isinstance(leaf, ev.PoissonSampled) and isinstance(leaf.event, declared) for leaf in kinds):
         found.append("an emptied record leaves the rest of its batch as it is")
     if any(isinstance(leaf, ev.Pure | ev.Approximate | ev.ZeroConcentrated) for leaf in inner):
         found.append("the stated guarantees of the declared parts hold for this neighbour relation")
+    if ev.relations(run):
+        found.append("noise multipliers are stated for this neighbour relation, and hold for no other")
     return tuple(dict.fromkeys(found))

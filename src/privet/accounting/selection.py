@@ -20,16 +20,17 @@ from functools import partial
 
 import numpy as np
 
+from privet._checks import is_number
 from privet.accounting import events as ev
-from privet.accounting.closed import closed
-from privet.accounting.engines import contour, fourier
-from privet.accounting.moments import renyi
+from privet.accounting.both_directions import contour, fourier
+from privet.accounting.closed_forms import closed
+from privet.accounting.interface import Bounds, Uncertified
+from privet.accounting.moment_bounds import renyi
 from privet.accounting.numerics import SLACK, bracketed_root, downward, upward
-from privet.accounting.orders import chernoff_epsilon, chernoff_log_delta
-from privet.accounting.pairs.base import Reals
 from privet.accounting.pairs.dominating import directions, leaves
+from privet.accounting.pairs.pair import Reals
 from privet.accounting.pairs.selected import MomentsOnly, log_mean_trials
-from privet.accounting.pricing import Bounds, Uncertified
+from privet.accounting.renyi_orders import chernoff_epsilon, chernoff_log_delta
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 
@@ -64,7 +65,7 @@ def random_trials(event: ev.Event, *, mean: float, law: str = "logarithmic") -> 
     0.585
     1.368
     """
-    positive = isinstance(mean, int | float) and not isinstance(mean, bool) and 0 < mean <= 1e6
+    positive = is_number(mean) and 0 < mean <= 1e6
     if law == "poisson" and positive:
         return ev.PoissonTrials(event=event, mean=float(mean))
     if law not in LAWS or not positive or mean <= 1:
@@ -72,7 +73,7 @@ def random_trials(event: ev.Event, *, mean: float, law: str = "logarithmic") -> 
             f"Expected mean above 1 (and at most 1e6) and law 'logarithmic', 'geometric' or 'poisson', got {mean!r} "
             f"and {law!r}: the number of trials must be random, or each is paid in full. Use mean=10."
         )
-    shape, target = LAWS[law], math.log(mean)
+    shape, target = LAWS[law], math.log(float(mean))
     log_stop = bracketed_root(lambda x: target - log_mean_trials(shape, math.exp(x)), -50.0, -1e-12, tolerance=1e-12)[0]
     stop = max(round(math.ldexp(math.exp(log_stop), 40)), 1) * 2.0**-40  # few bits: quick to draw with
     return ev.NegativeBinomialTrials(event=event, shape=shape, stop=min(stop, 1 - 2.0**-40))
@@ -98,9 +99,9 @@ def mean_trials(search: ev.Event) -> float:
     )
 
 
-def sole_search(run: ev.Event) -> ev.Event | None:
+def sole_search(run: ev.Event, neighbours: Neighbours) -> ev.Event | None:
     """The search that is all of the run, if it is one."""
-    parts = leaves(run)
+    parts = leaves(run, neighbours)
     (leaf, count), *others = parts
     is_one = not others and count == 1 and isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials)
     return leaf if is_one else None
@@ -111,7 +112,7 @@ def selection(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilo
 
     Some order of the outputs attains it: one by which all trials rank alike.
     """
-    search = sole_search(run)
+    search = sole_search(run, neighbours)
     if not isinstance(search, ev.NegativeBinomialTrials | ev.PoissonTrials):
         raise NoProvenBound(
             "Expected one search by random_trials, got another run: this theorem is for a search alone. "

@@ -67,7 +67,7 @@ def fit(
     budget = Budget(epsilon=epsilon, delta=delta)
     model = fit_table(table, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
     saved = model.save(out)
-    record = {**guarantee_record(model.guarantee, model.event), "model": str(saved)}
+    record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved)}
     answer(f"{model.guarantee}\nModel written to {saved}.", record, as_json=as_json)
 
 

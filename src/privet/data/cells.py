@@ -3,22 +3,94 @@
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.data.people import number_of, text_of
-
-__all__ = ["Cells", "Coded", "Codes", "Memory", "Names", "Numbers", "Reader", "number_of", "text_of"]
+__all__ = [
+    "Cells",
+    "Coded",
+    "Codes",
+    "Memory",
+    "Names",
+    "Numbers",
+    "Reader",
+    "digits",
+    "listed",
+    "number_of",
+    "text_of",
+]
 
 Indices = NDArray[np.int64]
-
-
 _REMEMBERED = 1 << 16
+_PLAIN = {float, int, bool, type(None)}
+
+
+def number_of(cell: Any) -> float:
+    """One cell as a finite float; NaN if it is not one. A text is the number it reads as: "3" is 3.
+
+    Examples
+    --------
+    >>> [number_of(cell) for cell in (3, "3", True, "Jane Doe", None, 10**400, float("inf"))]
+    [3.0, 3.0, 1.0, nan, nan, nan, nan]
+    """
+    kind = type(cell)
+    if kind is float:
+        return cell if math.isfinite(cell) else math.nan
+    if kind is not int and kind is not str and not _may_be_number(cell):
+        return math.nan
+    try:
+        found = float(cell)
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def _may_be_number(cell: Any) -> bool:
+    """By its type; NumPy counts spans of time among the whole numbers."""
+    return isinstance(cell, str | numbers.Real | Decimal | np.bool) and not isinstance(cell, np.timedelta64)
+
+
+def text_of(cell: Any) -> str | None:
+    """One cell as a name: text without surrounding blanks, 3.0 as "3"; None if it is missing or no name.
+
+    Whole numbers are exact however large, so that no two ids are one.
+
+    Examples
+    --------
+    >>> [text_of(cell) for cell in (" a ", 3.0, 2**53 + 1, True, None, {})]
+    ['a', '3', '9007199254740993', 'True', None, None]
+    """
+    if isinstance(cell, str):
+        return cell.strip() or None
+    if isinstance(cell, bool | np.bool):
+        return str(bool(cell))
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", errors="replace").strip() or None
+    value = number_of(cell)
+    if isinstance(cell, numbers.Integral | Decimal) and (whole := _whole(cell, value)) is not None:
+        return digits(whole)
+    if math.isnan(value):
+        return None
+    return digits(int(value)) if value.is_integer() and abs(value) < 2.0**63 else repr(value)
+
+
+def _whole(cell: Any, value: float) -> int | None:
+    """A whole number exactly; None for another, for one too large to print, and for spans of time."""
+    if math.isnan(value) or (isinstance(cell, Decimal) and cell != cell.to_integral_value()):
+        return None
+    return int(cell)
+
+
+def digits(whole: int) -> str | None:
+    """A whole number in print; None for the largest, which Python refuses to print."""
+    return str(whole) if abs(whole) < 10**300 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +121,13 @@ class Reader(ABC):
             return np.append(self.read(cells.values), self.missing).astype(self.dtype, copy=False)[cells.codes]
         if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub" and not np.ma.isMaskedArray(cells):
             return self._plain(cells)
-        listed = _listed(cells)
-        # Only texts are remembered: 1 == True would be one key, but is two names.
-        texts = set(map(type, listed)) <= {str, type(None)}
-        function = Memory(self.one).__getitem__ if texts else self.one
-        return np.fromiter(map(function, listed), dtype=self.dtype, count=len(listed))
+        return self._objects(listed(cells))
+
+    def _objects(self, cells: Sequence[Any]) -> NDArray[Any]:
+        # One memory for each type: 1 == True would be one key, but is two names.
+        answers = {kind: Memory(self.one).__getitem__ for kind in (str, int, bool)}
+        found = (answers.get(type(cell), self.one)(cell) for cell in cells)
+        return np.fromiter(found, dtype=self.dtype, count=len(cells))
 
     def _plain(self, cells: NDArray[Any]) -> NDArray[Any]:
         values, inverse = np.unique(cells, return_inverse=True)
@@ -78,8 +152,16 @@ class Numbers(Reader):
     def _plain(self, cells: NDArray[Any]) -> NDArray[Any]:
         with np.errstate(all="ignore"):
             found = cells.astype(np.float64)
-        found[~np.isfinite(found)] = np.nan
+        found[np.isinf(found)] = np.nan
         return found
+
+    def _objects(self, cells: Sequence[Any]) -> NDArray[Any]:
+        if set(map(type, cells)) <= _PLAIN:
+            try:
+                return self._plain(np.array(cells, dtype=np.float64))
+            except OverflowError:  # some whole number beyond floats; below, each is judged alone
+                pass
+        return super()._objects(cells)
 
 
 class Codes(Reader):
@@ -133,7 +215,7 @@ class Names(Reader):
 
 
 class Memory(dict[Any, Any]):
-    """Answers of a function to texts, each worked out once, as long as they are few enough to keep."""
+    """Answers of a function to cells of one type, each worked out once, as long as they are few enough to keep."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
@@ -145,11 +227,11 @@ class Memory(dict[Any, Any]):
         return answer
 
 
-def _listed(cells: NDArray[Any] | Sequence[Any]) -> Sequence[Any]:
+def listed(cells: NDArray[Any] | Sequence[Any]) -> Sequence[Any]:
     """The cells as plain Python objects; what an array of dates or records holds is neither number nor name."""
     if not isinstance(cells, np.ndarray):
         return cells
-    if cells.dtype.kind not in "OUSfiub":
+    if cells.dtype.kind not in "OUSTfiub":
         return [None] * len(cells)
-    listed: list[Any] = cells.tolist()  # None where a masked array is masked
-    return [text_of(cell) for cell in listed] if cells.dtype.kind == "S" else listed
+    found: list[Any] = cells.tolist()  # None where a masked array is masked
+    return [text_of(cell) for cell in found] if cells.dtype.kind == "S" else found

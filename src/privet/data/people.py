@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-import numbers
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.data.cells import Names, digits, number_of, text_of
+from privet.data.columns import cells_of, declared_as
+from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.randomness import Random, integers_below
 
-__all__ = ["label_of", "number_of", "one_row_each", "person_numbers", "text_of"]
+__all__ = ["grouped_by", "label_of", "one_row_each", "person_numbers"]
 
 IntArray = NDArray[np.int64]
 
@@ -38,17 +39,27 @@ def person_numbers(labels: Any) -> IntArray:
     >>> person_numbers(["bob", "ann", None, "bob"])
     array([ 1,  0, -1,  1])
     """
-    cells = labels if isinstance(labels, list | tuple) else _array(labels)
-    seen: dict[str, int] = {}
-    if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub" and not np.ma.isMaskedArray(cells):
-        values, places = np.unique(cells, return_inverse=True)
-        codes = np.array([_code(cell, seen) for cell in values.tolist()], dtype=np.int64)[places.reshape(-1)]
-    else:
-        listed = cells.tolist() if isinstance(cells, np.ndarray) else cells
-        codes = np.fromiter((_code(cell, seen) for cell in listed), dtype=np.int64, count=len(listed))
-    ranks = np.full(len(seen) + 1, -1, dtype=np.int64)
-    ranks[[seen[name] for name in sorted(seen)]] = np.arange(len(seen))
-    return ranks[codes]
+    cells = cells_of(labels, name="groups")
+    what = declared_as(labels) or declared_as(cells)
+    if what not in (None, "text", "categories"):
+        raise InvalidParameter(
+            f"Expected groups to be one label a row, numbers or texts, got {what}: nobody's rows could be put "
+            "together. Pass a column of ids, dates as text."
+        )
+    reader = _Labels()
+    return reader.ranked(reader.read(cells))[1]
+
+
+def grouped_by(table: Any, column: str) -> IntArray:
+    """As `person_numbers`, of a column of a table.
+
+    Examples
+    --------
+    >>> grouped_by({"who": ["bob", "ann", "bob"], "age": [31, 44, 31]}, "who")
+    array([1, 0, 1])
+    """
+    reader = _Labels()
+    return reader.ranked(read(table, {column: reader})[column])[1]
 
 
 def one_row_each(people: IntArray, random: Random) -> IntArray:
@@ -78,67 +89,24 @@ def one_row_each(people: IntArray, random: Random) -> IntArray:
     return np.sort(order[starts + picked])
 
 
-def number_of(cell: Any) -> float:
-    """One cell as a finite float; NaN if it is not one."""
-    if not isinstance(cell, str | numbers.Real | Decimal | np.bool):
-        return math.nan
-    try:
-        found = float(cell)
-    except (ValueError, TypeError, OverflowError):
-        return math.nan
-    return found if math.isfinite(found) else math.nan
-
-
-def text_of(cell: Any) -> str | None:
-    """One cell as a name: text without surrounding blanks, 3.0 as "3"; None if it is missing or no name."""
-    if isinstance(cell, str):
-        return cell.strip() or None
-    if isinstance(cell, bool | np.bool):
-        return str(bool(cell))
-    if isinstance(cell, numbers.Integral):
-        return _digits(int(cell))
-    if isinstance(cell, numbers.Real | Decimal):
-        value = number_of(cell)
-        if math.isnan(value):
-            return None
-        return _digits(int(value)) if value.is_integer() and abs(value) < 2.0**63 else repr(value)
-    if isinstance(cell, bytes):
-        return cell.decode("utf-8", errors="replace").strip() or None
-    return None
-
-
 def label_of(cell: Any) -> str | None:
     """One cell as the label of a person: as `text_of`, but a text that is a number as that number; None if missing."""
     text = text_of(cell)
     if text is None or text.lower() in _NOBODY:
         return None
     try:
-        label = _digits(int(text)) or text
+        label = digits(int(text)) or text
     except ValueError:
         value = number_of(text)
         if math.isnan(value):
             return text
-        label = _digits(int(value)) or text if value.is_integer() else repr(value)
+        label = digits(int(value)) or text if value.is_integer() else repr(value)
     return None if label == "-1" else label  # as frames, and `person_numbers` itself, number what is missing
 
 
-def _code(cell: Any, seen: dict[str, int]) -> int:
-    label = label_of(cell)
-    return -1 if label is None else seen.setdefault(label, len(seen))
+class _Labels(Names):
+    """Cells as labels of people."""
 
-
-def _array(labels: Any) -> NDArray[Any]:
-    """Labels as an array of one dimension; refuses, on its type and shape, what holds no labels."""
-    array = np.ma.asanyarray(labels) if isinstance(labels, np.ma.MaskedArray) else np.asarray(labels)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1 or array.dtype.kind not in "fiubOUS":
-        raise InvalidParameter(
-            f"Expected groups to be one label a row, numbers or texts, got {array.ndim} dimension(s) of type "
-            f"{array.dtype.kind!r}: nobody's rows could be put together. Pass a column of ids, dates as text."
-        )
-    return array
-
-
-def _digits(whole: int) -> str | None:
-    return str(whole) if abs(whole) < 10**300 else None  # Python refuses to print the largest
+    def one(self, cell: Any) -> int:
+        label = label_of(cell)
+        return -1 if label is None else self._seen.setdefault(label, len(self._seen))

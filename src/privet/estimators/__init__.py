@@ -14,7 +14,7 @@ from privet.estimators.intervals import Intervals
 from privet.estimators.quantiles import QuantileRegressor
 from privet.estimators.regressors import HuberRegressor, LinearRegression, Ridge
 from privet.estimators.search import PrivateSearchCV
-from privet.estimators.table_model import TableModel, fit_table, load_model
+from privet.estimators.table_model import TableModel, fit_table, load_model, plan_table
 
 __all__ = [
     "HuberRegressor",
@@ -30,4 +30,5 @@ __all__ = [
     "TableModel",
     "fit_table",
     "load_model",
+    "plan_table",
 ]

@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
-from privet.accounting import Event
-from privet.data.people import one_row_each
+from privet.data import one_row_each
 from privet.errors import InvalidParameter
-from privet.estimators.defaults import Task
-from privet.estimators.linear import People, Vector
-from privet.estimators.regressors import LinearRegressor, Posed
-from privet.losses import CappedPoissonLoss
-from privet.preprocessing.counts import histogram_reach, noisy_sums, released_with
-from privet.privacy import Neighbours
-from privet.randomness import Random
+from privet.estimators.linear import Posed, Vector
+from privet.estimators.reading import Records
+from privet.estimators.regressors import LinearRegressor
+from privet.losses import CappedPoissonLoss, Loss
+from privet.plan import Histograms, Meter, Release
 
-__all__ = ["PoissonRegressor", "typical_count"]
+__all__ = ["PoissonRegressor", "count_release", "typical_count"]
 
-_MEAN_SHARE = 0.03  # of the squared signal, spent on the size of counts
+_MEAN_SHARE = 0.03  # of the budget, spent on the size of counts
 _LEAST, _MOST = -20, 40  # octaves [2^k, 2^(k+1)) have bins of their own for k in this range; what is smaller is 0
 _CERTAIN = 4.5  # an octave is believed at so many standard deviations: noise makes one look so once in 5,000 times
+_SIZES = "size of counts"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PoissonRegressor(LinearRegressor):
     """Counts, whose mean is exp(x·coef + intercept), under one budget.
 
     The Poisson loss bends without bound, so rates are capped at the end of the target's range, which no rate exceeds if
-    no count does. Counts are measured in units of their typical size, which is learnt privately for 3 % of the squared
-    signal, and the range with it, if that is not given. What a long tail of counts may do is clipped: the less, the
+    no count does. Counts are measured in units of their typical size, which is learnt privately for 3 % of the
+    budget, and the range with it, if that is not given. What a long tail of counts may do is clipped: the less, the
     more records and budget there are.
 
     Promise: `guarantee_` meets (epsilon, delta) and covers all of that. Privacy rests on the clip, not on the cap.
@@ -58,75 +59,50 @@ class PoissonRegressor(LinearRegressor):
     (True, True)
     """
 
-    _task: Task = "counts"
-    _learns_range = False  # `typical_count` does
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        neighbours: Neighbours = "replace_one",
-        bounds: Any = None,
-        row_norm: float | None = None,
-        target_range: Any = None,
-        fit_intercept: bool = True,
-        alpha: float = 0.0,
-        max_iter: int | None = None,
-        solver: str = "auto",
-        most_weight: float | None = None,
-        records: int | None = None,
-        account: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighbours = neighbours
-        self.bounds = bounds
-        self.row_norm = row_norm
-        self.target_range = target_range
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.solver = solver
-        self.most_weight = most_weight
-        self.records = records
-        self.account = account
-        self.random_state = random_state
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
 
-    def _posed(self, target: Vector, ends: tuple[float, float] | None, random: Random, people: People = None) -> Posed:
-        """Counts in units of their typical size; NaN stays, and empties its record."""
+    def _planned_loss(self, classes: int) -> Loss:
+        return CappedPoissonLoss(most=1.0)  # whose cap is learnt, or in units that are
+
+    def _task(self, loss: Loss) -> Any:
+        return "counts"
+
+    @property
+    def _learns_target(self) -> bool:  # type: ignore[override]  # `typical_count` does
+        return False
+
+    @property
+    def _ends(self) -> tuple[float, float] | None:
+        ends = super()._ends
         if ends is not None and ends[0] < 0:
             raise InvalidParameter(
                 f"Expected target_range=(low, high) with low at least 0, got {self.target_range!r}: counts are not "
                 "negative. Pass e.g. target_range=(0, 100)."
             )
-        learnt_from = target if people is None else target[one_row_each(people, random)]
-        size, top, event = typical_count(
-            learnt_from,
-            most=None if ends is None else ends[1],
-            noise_multiplier=self._share_noise(_MEAN_SHARE, len(learnt_from)),
-            neighbours=self.neighbours,
-            random=random,
-        )
+        return ends
+
+    def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
+        return (count_release(noise(_MEAN_SHARE)),)
+
+    def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
+        """Counts in units of their typical size; NaN stays, and zeroes its record out."""
+        ends = self._ends
+        target = data.target if data.people is None else data.target[one_row_each(data.people, meter.random)]
+        size, top = typical_count(target, meter, most=None if ends is None else ends[1])
         low, high = ends if ends is not None else (0.0, top)
-        counts = np.clip(target, low, high)
+        counts = np.clip(data.target, low, high)
         if not self.fit_intercept:  # nothing could undo a factor: exp(x·coef) must be the count itself
-            loss = CappedPoissonLoss(most=high, unit=size)
-            return Posed(labels=counts, loss=loss, unit=1.0, origin=0.0, ends=(low, high), events=(event,))
+            return self._posed(data, labels=counts, loss=CappedPoissonLoss(most=high, unit=size), ends=(low, high))
         most = high / size
-        return Posed(
+        return self._posed(
+            data,
             labels=np.minimum(counts / size, most),
             loss=CappedPoissonLoss(most=most),
-            unit=1.0,
             origin=math.log(size),
             ends=(low, high),
-            events=(event,),
         )
 
     def predict(self, X: Any) -> Vector:
@@ -140,23 +116,33 @@ class PoissonRegressor(LinearRegressor):
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
 
-def typical_count(
-    counts: Vector, *, most: float | None, noise_multiplier: float, neighbours: Neighbours, random: Random
-) -> tuple[float, float, Event]:
-    """About the mean of counts, a bound that few exceed (`most` if given), and the event that pays for both.
+def count_release(noise_multiplier: float) -> Release:
+    """The release that `typical_count` reads."""
+    return Release(
+        name=_SIZES,
+        of="counts by their power of two",
+        bound=Histograms(),
+        noise_multiplier=noise_multiplier,
+        size=_MOST - _LEAST + 1,
+    )
+
+
+def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[float, float]:
+    """About the mean of counts, and a bound that few exceed (`most` if given).
 
     From a noisy histogram of the octaves [2^k, 2^(k+1)); those that do not stand out of the noise are left out, so
     that a long and empty range costs nothing. If none does, counts are taken to be about 1.
 
-    Promise: one Gaussian release of `noise_multiplier`, as a record is in one bin at most; missing values in none.
+    Promise: the meter's next release, as a record is in one bin at most; missing values in none.
     Theorem: docs/proofs/preprocessing.md, section 2.
 
     Examples
     --------
+    >>> from privet.plan import Plan
     >>> from privet.randomness import fixed_seed_voids_guarantee
+    >>> plan = Plan(releases=(count_release(20.0),), neighbours="zero_out")
     >>> counts = np.array([0.0, 1.0, 2.0, 9.0] * 1000)
-    >>> size, top, event = typical_count(counts, most=None, noise_multiplier=20.0, neighbours="zero_out",
-    ...                                  random=fixed_seed_voids_guarantee(1))
+    >>> size, top = typical_count(counts, Meter(plan, random=fixed_seed_voids_guarantee(1)), most=None)
     >>> 2 < size < 5, top
     (True, 16.0)
     """
@@ -166,13 +152,13 @@ def typical_count(
     place[bounded < 2.0**_LEAST] = 0
     place[np.isposinf(bounded)] = _MOST - _LEAST
     bins = np.bincount(place[~np.isnan(bounded)], minlength=_MOST - _LEAST + 1)
-    release = released_with(noise_multiplier, reach=histogram_reach(1, neighbours), neighbours=neighbours)
-    noisy = noisy_sums(bins, unit=1.0, release=release, random=random)
+    meter.open(_SIZES, count=len(counts))
+    noisy = meter.noisy_counts(_SIZES, bins)
     tops = np.append(0.0, 2.0 ** np.arange(_LEAST + 1, _MOST + 1))
-    believed = (noisy > _CERTAIN * release.noise_stddev) & (tops < (math.inf if most is None else 2.0 * most))
+    believed = (noisy > _CERTAIN * meter.noise_stddev(_SIZES)) & (tops < (math.inf if most is None else 2.0 * most))
     if not believed[1:].any():
         top = 2.0 if most is None else most
-        return 0.75 * min(top, 2.0), top, release.event
+        return 0.75 * min(top, 2.0), top
     top = float(tops[believed][-1]) if most is None else most
     size = float((0.75 * tops)[believed] @ noisy[believed] / noisy[believed].sum())
-    return min(size, top), top, release.event
+    return min(size, top), top

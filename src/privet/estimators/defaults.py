@@ -4,35 +4,46 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from privet._checks import one_of, whole
 from privet.errors import InvalidParameter
 from privet.losses import Loss
+from privet.sampling import Poisson
+from privet.solvers import (
+    DPSGD,
+    FixedHessian,
+    GradientStep,
+    Newton,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Solver,
+)
 
-__all__ = ["LITTLE", "Settings", "Task", "check_solver", "constant_weight", "settings_for"]
+__all__ = ["LITTLE", "Task", "check_solver", "constant_weight", "solver_for"]
 
-Solver = Literal["auto", "fixed_hessian", "gradient", "sgd", "newton", "objective", "output"]
+Name = Literal["auto", "fixed_hessian", "gradient", "sgd", "newton", "objective", "output"]
 Task = Literal["binary", "several", "regression", "counts", "quantile"]
 """What is learnt: one of two labels, one of several, a number, a count, a quantile."""
 
 _ONE_OUTPUT = ("newton", "objective")  # nothing is proven of them for several classes
+_OF_PEOPLE = ("auto", "fixed_hessian", "gradient", "sgd")  # bound a person's whole gradient
 _ONE_RELEASE = ("objective", "output")
-_CONSTANT = 0.25  # signal a column at which the constant is as long as a row
-LITTLE = 0.3  # signal a column below which a model tends to the majority, or the mean
+_CONSTANT = 0.25  # effective sample size a column at which the constant is as long as a row
+LITTLE = 0.3  # effective sample size a column below which a model tends to the majority, or the mean
 _MOST_COLUMNS = 2_000  # of which a private XᵀX is worth having
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
-    """All that a solver is told beyond problem and budget; public.
+class _Settings:
+    """What the task alone suggests, before sizes and budget are looked at.
 
     `typical_curvature` is the loss's near its minimum, where that is known and far below its largest: steps are
     for it, and the clip keeps them from running away where the loss bends more.
     """
 
-    solver: str = "fixed_hessian"
     steps: int
     clip: float
     hessian_share: float = 0.25
@@ -41,8 +52,6 @@ class Settings:
     floor: float = 2.0
     tail: float = 0.5
     typical_curvature: float | None = None
-    rate: float = 0.05
-    radius: float = 10.0
 
     def curvature(self, loss: Loss) -> float:
         """What one step is meant for: the typical curvature, or the proven one if that is smaller or the only one."""
@@ -51,56 +60,88 @@ class Settings:
 
 
 # Fixed-Hessian descent, the default. Measured on the shared tables: benchmarks/results/accuracy.md.
-_DESCENT: dict[Task, Settings] = {
-    "binary": Settings(steps=40, clip=0.15, hessian_share=0.1, step_size=1.0, floor=0.5),
-    "several": Settings(steps=40, clip=0.3, hessian_share=0.1, step_size=1.0, floor=0.5, tail=0.25),
-    "regression": Settings(steps=40, clip=0.1, hessian_share=0.2, momentum=0.5, floor=0.5),
-    "counts": Settings(steps=20, clip=1.0, momentum=0.5, typical_curvature=2.0),
-    "quantile": Settings(steps=60, clip=1.0, typical_curvature=5.0),
+_DESCENT: dict[Task, _Settings] = {
+    "binary": _Settings(steps=40, clip=0.15, hessian_share=0.1, step_size=1.0, floor=0.5),
+    "several": _Settings(steps=40, clip=0.3, hessian_share=0.1, step_size=1.0, floor=0.5, tail=0.25),
+    "regression": _Settings(steps=40, clip=0.1, hessian_share=0.2, momentum=0.5, floor=0.5),
+    "counts": _Settings(steps=20, clip=1.0, momentum=0.5, typical_curvature=2.0),
+    "quantile": _Settings(steps=60, clip=1.0, typical_curvature=5.0),
 }
-_FEWER: dict[Task, float] = {"binary": 8.0, "several": 2.0, "regression": 4.0}  # fewer steps below this signal a column
+_FEWER: dict[Task, float] = {"binary": 8.0, "several": 2.0, "regression": 4.0}  # fewer steps below this size a column
 
 
-def settings_for(
-    solver: str, task: Task, *, loss: Loss, columns: int, signal: float, max_iter: int | None = None
-) -> Settings:
-    """The solver that "auto" stands for and its settings, or those of the solver that was named.
+def solver_for(
+    solver: Any,
+    task: Task,
+    *,
+    loss: Loss,
+    columns: int,
+    effective: float,
+    alpha: float = 0.0,
+    max_iter: int | None = None,
+    clip: float | None = None,
+    people: bool = False,
+) -> Solver:
+    """The solver that "auto" or a name stands for, with its settings; a solver that is given as a value stays as it is.
 
     Parameters
     ----------
-    solver : "auto", or one by name
+    solver : "auto", a name, or a value such as `FixedHessian(clip=0.1)`
     task : what is learnt
     loss : public
     columns : of the prepared rows
-    signal : records ÷ noise multiplier of one release that spends the whole budget: how many records can be told from
-        noise; public
+    effective : the effective sample size, records ÷ noise multiplier of one release that spends the whole budget: how
+        many records can be told from noise; public
+    alpha : strength of the penalty
     max_iter : the caller's own number of steps, if any
+    clip : another one than the default
+    people : whether records are people with many rows
 
     Examples
     --------
     >>> from privet.losses import LogisticLoss
-    >>> settings_for("auto", "binary", loss=LogisticLoss(), columns=10, signal=500.0).solver
-    'fixed_hessian'
-    >>> settings_for("auto", "binary", loss=LogisticLoss(), columns=50_000, signal=500.0).solver
-    'gradient'
+    >>> type(solver_for("auto", "binary", loss=LogisticLoss(), columns=10, effective=500.0)).__name__
+    'FixedHessian'
+    >>> type(solver_for("auto", "binary", loss=LogisticLoss(), columns=50_000, effective=500.0)).__name__
+    'DPSGD'
     """
-    chosen = check_solver(solver, loss)
+    if isinstance(solver, Solver):
+        if max_iter is not None:
+            raise InvalidParameter(
+                f"Expected max_iter=None with a solver that is a value, got {max_iter!r}: the value has its own number "
+                "of steps. Set it there."
+            )
+        return solver
+    chosen = check_solver(solver, loss, people=people)
     if chosen == "auto":
         chosen = "fixed_hessian" if columns <= _MOST_COLUMNS else "gradient"
-    known = _DESCENT[task]
-    settings = replace(known, solver=chosen)
+    if chosen in _ONE_RELEASE and max_iter is not None:
+        raise InvalidParameter(
+            f"Expected max_iter=None with solver={chosen!r}, got {max_iter!r}: it releases once, and solves to a "
+            "certified tolerance before. Leave max_iter out."
+        )
+    settings = _settings(chosen, task, loss, columns, effective)
+    if max_iter is not None:
+        words = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
+        settings = replace(settings, steps=whole("max_iter", max_iter, **words))  # type: ignore[arg-type]
+    return _value(chosen, settings if clip is None else replace(settings, clip=clip), loss, alpha)
+
+
+def _settings(chosen: str, task: Task, loss: Loss, columns: int, effective: float) -> _Settings:
+    """The task's settings at this size and budget."""
+    known = settings = _DESCENT[task]
     if task in ("binary", "several", "regression"):
-        each = signal / columns
+        each = effective / columns
         settings = replace(
             settings,
-            steps=_more(round(known.steps * min(max(each / _FEWER[task], 0.2) ** 0.3, 1.0)), columns, signal / 10),
+            steps=_more(round(known.steps * min(max(each / _FEWER[task], 0.2) ** 0.3, 1.0)), columns, effective / 10),
             clip=_clip(known.clip, each, loss.lipschitz()),
             floor=_floor(known.floor, each, grows=task == "several"),
         )
     elif task == "counts":
-        settings = replace(settings, steps=_more(known.steps, columns, signal), clip=_count_clip(columns, signal))
+        settings = replace(settings, steps=_more(known.steps, columns, effective), clip=_count_clip(columns, effective))
     elif task == "quantile":  # no gradient is longer than the loss's slope: nothing is clipped
-        settings = replace(settings, steps=_more(known.steps, columns, signal), clip=loss.lipschitz() or known.clip)
+        settings = replace(settings, steps=_more(known.steps, columns, effective), clip=loss.lipschitz() or known.clip)
         if chosen == "fixed_hessian":  # longer steps go round in circles where all residuals are within the width
             settings = replace(settings, typical_curvature=max(5.0, 0.21 * (loss.smoothness() or 1.0)))
     if chosen == "gradient":  # full steps for rows of norm 1, which momentum carries
@@ -109,37 +150,60 @@ def settings_for(
         settings = replace(settings, steps=200, step_size=1.0, momentum=0.9)
     elif chosen == "newton":
         settings = replace(settings, steps=8, step_size=1.0)
-    elif chosen in _ONE_RELEASE:
-        settings = replace(settings, steps=1)
-        if max_iter is not None:
-            raise InvalidParameter(
-                f"Expected max_iter=None with solver={chosen!r}, got {max_iter!r}: it releases once, and solves to a "
-                "certified tolerance before. Leave max_iter out."
-            )
-    return settings if max_iter is None else replace(settings, steps=max_iter)
+    return settings
 
 
-def check_solver(solver: str, loss: Loss) -> str:
-    """Return `solver` if it is one and admits the loss, else say which do."""
-    names = get_args(Solver)
-    if solver not in names:
-        raise InvalidParameter(
-            f"Expected solver to be one of {', '.join(map(repr, names))}, got {solver!r}: there is no other. "
-            "Leave it at 'auto'."
+def _value(chosen: str, settings: _Settings, loss: Loss, alpha: float) -> Solver:
+    """The solver itself."""
+    if chosen == "fixed_hessian":
+        return FixedHessian(
+            steps=settings.steps,
+            clip=settings.clip,
+            hessian_share=settings.hessian_share,
+            step_size=settings.step_size,
+            momentum=settings.momentum,
+            floor=settings.floor,
+            typical_curvature=settings.typical_curvature,
+            tail=settings.tail,
         )
+    if chosen == "newton":
+        return Newton(steps=settings.steps, clip=settings.clip, step_size=settings.step_size)
+    if chosen == "objective":
+        return ObjectivePerturbation(clip=settings.clip)
+    if chosen == "output":
+        several = loss.outputs > 1  # whose clipped gradient is that of no loss: they keep the proven bound
+        return OutputPerturbation(clip=None if several else settings.clip, radius=None if alpha > 0 else 10.0)
+    size = settings.step_size / (settings.curvature(loss) + alpha)
+    update = GradientStep(step_size=size, momentum=settings.momentum)
+    steps: dict[str, Any] = {"steps": settings.steps, "clip": settings.clip, "update": update}
+    if chosen == "sgd":
+        return DPSGD(sampling=Poisson(sampling_rate=0.05), release="tail_average", **steps)
+    return DPSGD(release="tail_average", **steps)
+
+
+def check_solver(solver: Any, loss: Loss, *, people: bool = False) -> str:
+    """Return `solver` if it is a known name and admits the loss, and people with many rows, else say which do."""
+    names = get_args(Name)
+    because = "there is no other"
+    one_of("solver", solver, names, because=because, use="Leave it at 'auto', or pass a value such as FixedHessian().")
     if loss.outputs > 1 and solver in _ONE_OUTPUT:
         others = ", ".join(repr(name) for name in names if name not in _ONE_OUTPUT)
         raise InvalidParameter(
             f"Expected a solver that is proven for several classes, got {solver!r}: one record changes the Hessian of "
             f"all of them at once. Use one of {others}."
         )
-    return solver
+    if people and solver not in _OF_PEOPLE:
+        raise InvalidParameter(
+            f"Expected one of the solvers {', '.join(map(repr, _OF_PEOPLE[1:]))} with groups=..., got {solver!r}: "
+            "only what bounds a person's whole gradient is proven for people with many rows. Leave solver at 'auto'."
+        )
+    return str(solver)
 
 
 def constant_weight(each: float) -> float:
-    """How long the constant beside the features is, in lengths of a row: the longer, the less signal a column there is.
+    """How long the constant beside the features is, in lengths of a row: the longer, the smaller the effective sample.
 
-    What a constant learns is then surer, and features count less: with hardly any signal only the constant is left.
+    What a constant learns is then surer, and features count less: with hardly any records only the constant is left.
     """
     return min(_CONSTANT / max(each, 2.0**-20), 2.0**10)
 
@@ -147,27 +211,27 @@ def constant_weight(each: float) -> float:
 def _clip(least: float, each: float, slope: float | None) -> float:
     """Where so little can be told from noise that it is the whole error, clip hard; where there is none, nothing.
 
-    `each` is the signal a column. A fourth root of it did well on fifteen tables from epsilon 0.01 to 8, and reaches
-    the loss's slope, beyond which nothing is cut off as rows have norm 1.
+    `each` is the effective sample size a column. A fourth root of it did well on fifteen tables from epsilon 0.01 to 8,
+    and reaches the loss's slope, beyond which nothing is cut off as rows have norm 1.
     """
     return float(min(least * max(1.0, each / 2) ** 0.25, slope or math.inf))
 
 
 def _floor(least: float, each: float, *, grows: bool) -> float:
-    """The least curvature that is believed; much, where there is hardly any signal: then only a constant is learnt."""
+    """The least curvature that is believed; much, where there is hardly any sample: then only a constant is learnt."""
     shy = max(1.0, LITTLE / max(each, 2.0**-20)) ** 2
     return float(least * shy * (max(1.0, each / 2) ** 0.2 if grows else 1.0))
 
 
-def _count_clip(columns: int, signal: float) -> float:
+def _count_clip(columns: int, effective: float) -> float:
     """For counts in units of their mean: as the tail is long, clip it the less the more can be told from noise.
 
-    What the clip cuts off biases a rate, what it lets through is noise; where they balance grows with the signal a
-    column, and a cube root of it did well from epsilon 0.1 to 1,000.
+    What the clip cuts off biases a rate, what it lets through is noise; where they balance grows with the effective
+    sample size a column, and a cube root of it did well from epsilon 0.1 to 1,000.
     """
-    return min(max(0.6 * float(np.cbrt(signal / columns)), 1.0), 2.0**20)
+    return min(max(0.6 * float(np.cbrt(effective / columns)), 1.0), 2.0**20)
 
 
-def _more(steps: int, columns: int, signal: float) -> int:
+def _more(steps: int, columns: int, effective: float) -> int:
     """More steps where they are cheap: up to ten times as many, as the loss may bend far less than a step is for."""
-    return round(steps * min(max(float(np.cbrt(signal / columns / 100)), 1.0), 10.0))
+    return round(steps * min(max(float(np.cbrt(effective / columns / 100)), 1.0), 10.0))

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 from sklearn.utils.validation import check_is_fitted
 
-from privet.accounting import Gaussian, calibrate
+from privet._checks import between
 from privet.errors import InvalidParameter, NoProvenBound
-from privet.estimators.scaling import Scaling
 from privet.losses import HuberLoss, Loss, SquaredLoss
-from privet.privacy import Budget, Neighbours
-from privet.solvers import OneStep, OneStepPlan
+from privet.plan import Meter, Release
+from privet.preprocessing.scaling import Scaling
+from privet.privacy import Budget
+from privet.problems import Facts, LinearProblem
+from privet.solvers import NewtonInference, OneStep, Result
+from privet.solvers.newton_inference import BREAD
 
-__all__ = ["NOTICED", "Intervals", "Uncertainty", "WithIntervals", "altered_rows", "inference_plan", "uncertainty"]
+if TYPE_CHECKING:
+    from privet.estimators.outline import Outline
+    from privet.estimators.reading import Records
+
+__all__ = ["NOTICED", "Intervals", "Uncertainty", "WithIntervals", "altered_rows", "final_step", "uncertainty"]
 
 Vector = NDArray[np.float64]
 _LEAST_CONDITIONING = 1.5  # least eigenvalue of the noisy Hessian ÷ the typical norm of its noise
@@ -26,6 +33,7 @@ _MOST_REMAINDER = 2.0  # bound on the neglected quadratic term ÷ standard devia
 _MOST_ALTERED = 0.01  # share of records
 NOTICED = 0.05  # of a range, or of a row's length
 _ROWS = 1 << 12
+_CLIP = 0.5  # of a descent whose last step chooses its own
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -62,7 +70,27 @@ class Uncertainty:
 class WithIntervals:
     """What an estimator with an `inference` parameter has once it is fitted."""
 
-    _uncertainty: Uncertainty | None = None
+    def _infer(
+        self,
+        data: Records,
+        outline: Outline,
+        problem: LinearProblem,
+        result: Result,
+        scaling: Scaling,
+        posed: Any,
+        keep: NDArray[np.bool_],
+        meter: Meter,
+    ) -> Result:
+        """A last private Newton step, whose error is known."""
+        altered = altered_rows(data.table, scaling, scaling.norms(data.table))
+        if posed.outside is not None:
+            altered |= posed.outside
+        step = outline.final.run(problem, result.coef, altered=keep & altered, meter=meter)  # type: ignore[union-attr]
+        records = outline.plan.records or 1
+        covered = uncertainty(step, loss=posed.loss, scaling=scaling, unit=posed.unit, records=records)
+        self._uncertainty, self.refusal_ = covered, covered.refusal
+        self.covariance_, self.standard_errors_ = covered.covariance, np.sqrt(np.diag(covered.covariance))
+        return replace(result, coef=step.released)
 
     def confidence_intervals(self, level: float = 0.95) -> Intervals:
         """Intervals that hold each coefficient with probability `level`, privacy noise included.
@@ -75,11 +103,11 @@ class WithIntervals:
             raise InvalidParameter(
                 f"Expected level in (0, 1), got {level!r}: it is the probability to cover. Use 0.95."
             )
-        known = self._uncertainty
+        known: Uncertainty | None = vars(self).get("_uncertainty")
         if known is None:
             raise InvalidParameter(
                 "Expected a model fitted with inference=..., got one without: no budget was spent on its standard "
-                "errors. Fit it with inference=0.5, half of the squared signal."
+                "errors. Fit it with inference=0.5, half of the budget."
             )
         if known.refusal:
             raise NoProvenBound(known.refusal)
@@ -101,58 +129,46 @@ class WithIntervals:
         )
 
 
-def inference_plan(
-    inference: float,
-    *,
-    loss: Loss,
-    clip: float,
-    alpha: float,
-    columns: int,
-    records: int | None,
-    budget: Budget,
-    neighbours: Neighbours,
-) -> OneStepPlan | None:
-    """The releases that `inference` of the squared signal buys, or None; refused on public facts, before any is made.
+def final_step(inference: float, facts: Facts, budget: Budget) -> tuple[NewtonInference | None, tuple[Release, ...]]:
+    """The last step that `inference` of the budget buys, and its releases, or none; refused on public facts.
 
     The clip is the loss's own bound on a gradient where it has one, so that nothing is clipped and nothing biased.
     """
-    real = isinstance(inference, int | float | np.number) and not isinstance(inference, bool)
-    if not (real and 0 <= inference <= 0.9):
+    because = "it is the share of the budget that is kept for standard errors, and the descent needs the rest"
+    share = between("inference", inference, 0, 0.9, closed=(True, True), because=because, use="Use 0.5, or 0 for none.")
+    if not share:
+        return None, ()
+    loss = facts.loss
+    if facts.weighted or facts.unit == "person" or loss is None:
         raise InvalidParameter(
-            f"Expected inference from 0 to 0.9, got {inference!r}: it is the share of the squared signal that is kept "
-            "for standard errors, and the descent needs the rest. Use 0.5, or 0 for none."
+            "Expected neither groups nor weights with inference=..., got some: second moments are bounded here for "
+            "records of one row and weight 1 only. Leave out groups and weights, or use inference=0."
         )
-    if not inference:
-        return None
     if loss.outputs > 1:
         raise InvalidParameter(
             f"Expected two classes for inference=..., got {loss.outputs}: the Hessian of several classes couples them, "
             "for which no sensitivity is proven here. Fit two classes at a time, or use inference=0."
         )
-    if alpha:
+    if facts.ridge.alpha:
         raise InvalidParameter(
-            f"Expected alpha=0 for inference=..., got {alpha!r}: a penalty biases the coefficients towards 0 by an "
-            "amount that no interval knows. Use alpha=0, or inference=0."
+            f"Expected alpha=0 for inference=..., got {facts.ridge.alpha!r}: a penalty biases the coefficients "
+            "towards 0 by an amount that no interval knows. Use alpha=0, or inference=0."
         )
-    total = calibrate(
-        lambda s: Gaussian(noise_multiplier=s), epsilon=budget.epsilon, delta=budget.delta, neighbours=neighbours
-    )
     slope = loss.lipschitz()
-    plan = OneStepPlan(
-        clip=clip if slope is None else slope,
-        noise_multiplier=total / math.sqrt(inference),
-        choose_clip=slope is None,
-    )
+    step = NewtonInference(clip=_CLIP if slope is None else slope, choose_clip=slope is None)
+    releases = step.releases(facts, budget, share=share)
     # rows have norm at most 1: a trace of at most n, so a least eigenvalue of at most n/columns
-    noise = plan.multiplier("bread") * math.sqrt(2 * columns)
+    columns = facts.shape[0]
+    (bread,) = (release for release in releases if release.name == BREAD)
+    noise = bread.noise_stddev(facts.neighbours) * math.sqrt(2 * columns)
     needed = math.ceil(_LEAST_CONDITIONING * noise * columns)
-    if records is not None and records < needed:
+    if facts.records < needed:
         raise InvalidParameter(
             f"Expected at least {needed:,} records for intervals at this budget with {columns} coefficients, got "
-            f"{records:,}: the Hessian would drown in its noise whatever the data. Use a larger epsilon, fewer "
+            f"{facts.records:,}: the Hessian would drown in its noise whatever the data. Use a larger epsilon, fewer "
             "columns, or inference=0."
         )
-    return plan
+    return step, releases
 
 
 def uncertainty(step: OneStep, *, loss: Loss, scaling: Scaling, unit: float, records: int) -> Uncertainty:

@@ -1,77 +1,80 @@
-"""What all private linear models share: bounded rows, one budget, a solver, coefficients in the data's own units."""
+"""What all private linear models share: parameters, a plan from public facts, and a fit that runs it."""
 
 from __future__ import annotations
 
 import math
-import numbers
-import re
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privet.accounting import Event, Gaussian, calibrate
-from privet.data import group_indices
-from privet.data.people import one_row_each
+from privet._checks import is_whole, positive
+from privet.data import matrix, one_row_each, person_numbers
 from privet.errors import InvalidParameter, LittleSignal
-from privet.estimators.defaults import LITTLE, Task, constant_weight, settings_for
-from privet.estimators.intervals import Uncertainty, altered_rows, inference_plan, uncertainty
-from privet.estimators.scaling import Scaling, scaling_by_norm, scaling_from
-from privet.estimators.solving import solved
-from privet.estimators.weights import Weights, record_weights
+from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.reading import Records, columns_of
+from privet.estimators.weights import record_weights
 from privet.geometry import whole_space
+from privet.ledger import Account
 from privet.losses import Loss, Ridge, WeightedLoss
-from privet.plan import check_budget
-from privet.preprocessing import LearntRanges, private_ranges
-from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
+from privet.plan import Meter, Plan, Release
+from privet.preprocessing.scaling import Scaling, scaling_by_norm, scaling_from
+from privet.privacy import Guarantee, Neighbours, check_neighbours
 from privet.problems import GroupedProblem, LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
-from privet.solvers import OneStepPlan, Result
-from privet.solvers.planning import public_count
+from privet.solvers import Result
 from privet.sums import bounded_table
 
-__all__ = ["PrivateLinearModel"]
+__all__ = ["Posed", "PrivateLinearModel", "check_account", "reserve"]
 
 Vector = NDArray[np.float64]
-People = NDArray[np.int64] | None
-_RANGE_SHARE = 0.1  # of the squared signal, spent on ranges that were not given
-_NORM_SHARE = 0.03  # and on the norms of rows
-_CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
 _LEAST_NORM = 2.0**-4
 _ROOM = 1.2  # above the learnt norm, where intervals want next to no row shortened
-_MOST_NOISE = 2.0**19
-_ROWS = 1 << 12
-_INFERENCE_CLIP = 0.5  # of a descent whose last step chooses its own
-_MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
 
 
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Posed:
+    """A problem for the solver: labels for a loss, weights, the target's unit and origin in terms of a prediction."""
+
+    labels: Vector
+    loss: Loss
+    weights: Vector | None = None
+    unit: float = 1.0
+    origin: float = 0.0
+    ends: tuple[float, float] = (-math.inf, math.inf)
+    outside: NDArray[np.bool_] | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(eq=False, repr=False)
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Shared by the estimators; not to be used by itself."""
+    """Shared by the estimators, with the parameters that all of them have; not to be used by itself."""
 
-    epsilon: float
-    delta: float
-    neighbours: Neighbours
-    bounds: Any
-    row_norm: float | None
-    fit_intercept: bool
-    alpha: float
-    max_iter: int | None
-    solver: str
-    most_weight: float | None
-    records: int | None
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    neighbours: Neighbours = "replace_one"
+    bounds: Any = None
+    row_norm: float | None = None
+    fit_intercept: bool = True
+    alpha: float = 0.0
+    max_iter: int | None = None
+    solver: Any = "auto"
+    max_weight: float | None = None
+    records: int | None = None
     account: Any = None
-    random_state: Any
-    inference: float = 0.0
-    _uncertainty: Uncertainty | None = None
-    _paid: tuple[Event, ...] = ()  # releases made before fit that its budget has to cover
-    _source: Random | None = None  # where randomness comes from, if the caller has decided
+    random_state: Any = None
+
+    inference: ClassVar[float] = 0.0  # estimators with intervals make it a parameter
+    _learns_target: ClassVar[bool] = False  # its range, with the features'
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -80,182 +83,143 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         tags.non_deterministic = True  # the noise is never the same twice
         return tags
 
-    def _table(self, X: Any, *, reset: bool) -> Any:
-        """`X` checked on public facts: its type, its shape, its columns."""
-        # how many rows there are is private under "add_remove", so none must do there
-        least = 1 if reset and self.neighbours != "add_remove" else 0
-        try:
-            return validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                ensure_all_finite=False,
-                ensure_min_samples=least,
-            )
-        except ValueError as error:
-            raise InvalidParameter(_without_cells(str(error))) from None
+    # -- what an estimator says of itself ----------------------------------------------------------------------------
 
-    def _given_target(self, y: Any) -> NDArray[Any]:
-        """`y` as one column. What is wrong with another shape is said without it: how long it is may be private."""
+    def _planned_loss(self, classes: int) -> Loss:
+        """The loss, as far as it is public before the run."""
+        raise NotImplementedError
+
+    def _task(self, loss: Loss) -> Any:
+        raise NotImplementedError
+
+    def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
+        """Releases between ranges and descent; `noise` is the noise multiplier of a share of the budget."""
+        return ()
+
+    def _read_target(self, y: Any, rows: int) -> Any:
+        raise NotImplementedError
+
+    def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
+        """Labels and loss on prepared rows; what an estimator learns of its own is learnt here."""
+        raise NotImplementedError
+
+    def _keep(self, theta: Vector, scaling: Scaling, posed: Posed) -> None:
+        """Set the fitted attributes, in the data's own units."""
+        raise NotImplementedError
+
+    # -- the plan ----------------------------------------------------------------------------------------------------
+
+    def plan(
+        self, *, records: int, columns: int, classes: int | None = None, people: bool = False, weighted: bool = False
+    ) -> Plan:
+        """What `fit` will release on a table of that size: from public facts alone, before any data is opened.
+
+        Promise: `fit` on such a table releases this and nothing else, and `plan_` is equal to it.
+
+        Parameters
+        ----------
+        records : how many rows the table has, or people; under "add_remove" only `records` of the model counts, if set
+        columns : how many features
+        classes : how many classes, for a classifier without declared ones
+        people : whether rows will be grouped by people, as with `groups` in `fit`
+        weighted : whether there will be weights
+        """
+        self._check()
+        model = self if self.neighbours != "add_remove" or self.records is not None else self._with_guess(records)
+        return outlined(
+            model,
+            Size(
+                records=records,
+                columns=columns,
+                classes=self._class_count(classes),
+                people=people,
+                weighted=weighted or self._weighs_classes,
+            ),
+        ).plan
+
+    def _with_guess(self, records: int) -> Self:
+        stand_in = type(self)(**self.get_params(deep=False))
+        stand_in.records = records
+        return stand_in
+
+    def _class_count(self, given: int | None) -> int:
+        return 2
+
+    @property
+    def _weighs_classes(self) -> bool:
+        return False
+
+    # -- the fit -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Train on private rows `X`, targets `y` and weights; `guarantee_` says what that promises.
+
+        With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
+        """
+        with _undone_on_failure(self):
+            self._check()
+            data = self._read(X, y, sample_weight, groups)
+            outline = outlined(self, data.size)
+            if outline.little:
+                warnings.warn(outline.little, LittleSignal, stacklevel=2)
+            meter = Meter(outline.plan, random=self._random())
+            reserve(self.account, outline.plan, type(self).__name__, meter.random)
+            self._run(data, outline, meter)
+            meter.finish()
+        return self
+
+    def _fit_planned(self, X: Any, y: Any, *, groups: Any = None, outline: Outline, meter: Meter) -> None:
+        """As `fit`, with what was planned, reserved and begun by the caller, who also finishes the meter."""
+        with _undone_on_failure(self):
+            self._run(self._read(X, y, None, groups), outline, meter)
+
+    def _check(self) -> None:
+        """Refuse parameters that promise nothing, before anything is read."""
+        check_neighbours(self.neighbours)
+        positive("alpha", self.alpha, zero=True, because="it is the strength of a convex penalty", use="Use 0.")
+        if self.row_norm is not None:
+            because = "no row may be longer, and noise is scaled by it"
+            positive("row_norm", self.row_norm, because=because, use="Pass a public bound on the norm of a row.")
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
+        """The records as private arrays, checked on public facts."""
         if y is None:
             raise InvalidParameter(
                 f"Expected labels: {type(self).__name__} requires y to be passed, but the target y is None. "
                 "Pass one label a row."
             )
-        try:
-            return np.asarray(column_or_1d(np.asarray(y), warn=True))
-        except ValueError:
-            raise InvalidParameter(
-                "Expected y, which should be a 1d array, to hold one value a row, got another shape: rows and targets "
-                "would be paired wrongly. Pass one column."
-            ) from None
-
-    def _random(self) -> Random:
-        """The system's randomness; a fixed seed's, which voids the guarantee, if a random_state was given."""
-        if self._source is not None:
-            return self._source
-        if self.random_state is None:
-            return system_random()
-        if isinstance(self.random_state, numbers.Integral):
-            return fixed_seed_voids_guarantee(int(self.random_state))
-        raise InvalidParameter(
-            f"Expected random_state to be None or a whole number, got {type(self.random_state).__name__}: other "
-            "generators are not cryptographic. Leave it out."
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            message = "A column-vector y was passed when a 1d array was expected; its one column is taken."
+            warnings.warn(message, DataConversionWarning, stacklevel=3)
+        table = self._table(X, reset=True)
+        rows = table.shape[0]
+        target = self._read_target(y, rows)
+        weights = record_weights(sample_weight, rows, most=self.max_weight)
+        people = self._people(groups, rows, weighted=weights is not None or self._weighs_classes)
+        count = rows if people is None else int(people.max(initial=-1)) + 1
+        size = Size(
+            records=count,
+            columns=table.shape[1],
+            classes=self._class_count(None),
+            people=people is not None,
+            weighted=weights is not None or self._weighs_classes,
+            sparse=not isinstance(table, np.ndarray),
         )
+        return Records(table=table, target=target, weights=weights, people=people, size=size)
 
-    def _budget(self, rows: int) -> Budget:
-        check_neighbours(self.neighbours)
-        budget = check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
-        if self.neighbours == "add_remove":
-            return budget
-        if rows > 1 and self.delta >= 1 / rows:
+    def _table(self, X: Any, *, reset: bool) -> Any:
+        """`X` as numbers, checked on public facts: its declared type, its shape, its columns."""
+        table = matrix(X)
+        validate_data(self, X if hasattr(X, "columns") else table, reset=reset, skip_check_array=True)
+        # how many rows there are is private under "add_remove", so none must do there
+        if table.shape[0] == 0 and reset and self.neighbours != "add_remove":
             raise InvalidParameter(
-                f"Expected delta below 1/n = {1 / rows:g}, got {self.delta!r}: publishing one record at random would "
-                "meet it. Use a delta well below 1/n."
+                "Expected at least one row, found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is "
+                "required: there is nothing to learn from. Pass rows."
             )
-        return budget
+        return table
 
-    def _last_step(self, X: Any, loss: Callable[[], Loss], *, plain: bool) -> OneStepPlan | None:
-        """The releases that `inference` asks for, refused on public facts before any is made.
-
-        `plain` says that a record is one row of weight 1; else not even the number of rows is looked at.
-        """
-        self._uncertainty = None
-        for name in ("class_weight_", "covariance_", "standard_errors_", "refusal_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
-        if self.inference == 0:
-            return None
-        if not plain:
-            raise InvalidParameter(
-                "Expected neither groups nor weights with inference=..., got some: second moments are bounded here for "
-                "records of one row and weight 1 only. Leave out groups and weights, or use inference=0."
-            )
-        return inference_plan(
-            self.inference,
-            loss=loss(),
-            clip=_INFERENCE_CLIP,
-            alpha=self.alpha,
-            columns=X.shape[1] + bool(self.fit_intercept),
-            records=self.records if self.neighbours == "add_remove" else X.shape[0],
-            budget=self._budget(X.shape[0]),
-            neighbours=self.neighbours,
-        )
-
-    def _fit_linear(
-        self,
-        X: Any,
-        labels: Vector,
-        loss: Loss,
-        *,
-        task: Task,
-        weights: Weights | None,
-        scaling: Scaling,
-        also: tuple[Event, ...],
-        random: Random,
-        people: People = None,
-        last: OneStepPlan | None = None,
-        unit: float = 1.0,
-        outside: NDArray[np.bool_] | None = None,
-    ) -> Result:
-        """Solve on prepared rows. Labels of NaN, or outside the loss's set, and bad weights empty their records.
-
-        `last` is a private Newton step after the descent, which makes the covariance known: then `unit` is what a
-        prediction of 1 means in the target's unit, and `outside` marks targets beyond their range.
-        """
-        keep = np.asarray(loss.admissible(labels), dtype=bool)
-        if weights is not None:
-            loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, weights.values])
-            keep = np.asarray(loss.admissible(labels), dtype=bool)
-        rows = _scaled_sparse(X, scaling) if sparse.issparse(X) else X
-        table = bounded_table(rows, row_norm=1.0, keep=keep, prepare=None if sparse.issparse(X) else scaling.prepare)
-        known, ridge = np.where(keep if weights is None else keep[:, None], labels, 0.0), Ridge(alpha=self.alpha)
-        problem = (
-            LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
-            if people is None
-            else GroupedProblem(loss, table, known, people, domain=whole_space(), ridge=ridge)
-        )
-        if last is not None:
-            last.check(problem)
-        budget = self._budget(problem.records)
-        signal, columns = self._signal(problem.records), table.shape[1]
-        if signal < LITTLE * columns:
-            warnings.warn(_little(columns, signal), LittleSignal, stacklevel=5)
-        settings = settings_for(self.solver, task, loss=loss, columns=columns, signal=signal, max_iter=self.max_iter)
-        found = solved(
-            problem,
-            settings if last is None else replace(settings, clip=last.clip),
-            budget=budget,
-            neighbours=self.neighbours,
-            records=self.records,
-            also=(*self._paid, *also, *(() if last is None else (last.event,))),
-            random=random,
-        )
-        self._event, self._source = found.event, None
-        if last is None or not isinstance(problem, LinearProblem):
-            return found.result
-        plan = found.result.plan
-        altered = altered_rows(X, scaling, _norms(X, scaling))
-        step = last.run(
-            problem,
-            found.result.coef,
-            altered=keep & (altered if outside is None else altered | outside),
-            most_records=plan.most_records,
-            random=random,
-        )
-        covered = uncertainty(step, loss=loss, scaling=scaling, unit=unit, records=plan.records)
-        self._uncertainty, self.refusal_ = covered, covered.refusal
-        self.covariance_, self.standard_errors_ = covered.covariance, np.sqrt(np.diag(covered.covariance))
-        return replace(found.result, coef=step.released)
-
-    def _weights(self, given: Any, rows: int) -> Weights | None:
-        return record_weights(given, rows, most=self.most_weight)
-
-    def _whole_noise(self, budget: Budget) -> float:
-        """The noise multiplier of one release that would spend the whole budget."""
-        return calibrate(
-            lambda s: Gaussian(noise_multiplier=s),
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            neighbours=self.neighbours,
-        )
-
-    def _signal(self, records: int) -> float:
-        """How many records can be told from noise, were the whole budget spent at once; public."""
-        return public_count(records, self.neighbours, self.records) / self._whole_noise(self._budget(records))
-
-    def _share_noise(self, share: float, rows: int) -> float:
-        """The noise multiplier of a release that spends `share` of the squared signal."""
-        noise = max(self._whole_noise(self._budget(rows)) / math.sqrt(share), 2.0**-9)
-        if noise > _MOST_NOISE:
-            raise InvalidParameter(
-                f"Expected an epsilon from which ranges can be learnt, got {self.epsilon!r}: the noise would drown any "
-                "table. Use a larger epsilon, or pass row_norm=..., a public bound on the norm of a row."
-            )
-        return noise
-
-    def _people(self, groups: Any, rows: int, *, weighted: bool) -> People:
+    def _people(self, groups: Any, rows: int, *, weighted: bool) -> NDArray[np.int64] | None:
         """Whose row each is; None if every row stands for itself."""
         if groups is None:
             return None
@@ -264,7 +228,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
                 "Expected groups or weights, got both: a person's rows are averaged, and what a weight means there "
                 "is not settled. Leave out sample_weight and class_weight, or groups."
             )
-        people = group_indices(groups)
+        people = person_numbers(groups)
         if len(people) != rows:
             raise InvalidParameter(
                 "Expected as many group labels as rows, got another number: rows would be taken for somebody else's. "
@@ -277,86 +241,115 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return people
 
-    def _scaling(
-        self, X: Any, target: Vector | None, random: Random, people: People = None
-    ) -> tuple[Scaling, tuple[float, float] | None, tuple[Event, ...]]:
-        """What is known of the features' ranges and rows' norms (and, with `target`, of its range), or learnt of them.
+    def _run(self, data: Records, outline: Outline, meter: Meter) -> None:
+        """Learn what is not given, solve, and keep what was released."""
+        for name in (
+            "class_weight_",
+            "covariance_",
+            "standard_errors_",
+            "refusal_",
+            "_uncertainty",
+        ):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        scaling, learnt = self._scaling(data, outline, meter)
+        posed = self._pose(data, learnt, meter)
+        keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
+        problem = self._problem(data, scaling, posed)
+        result = outline.solver(self, problem.loss).run(outline.plan, problem, meter=meter)
+        if outline.final is not None and isinstance(problem, LinearProblem):
+            result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
+        self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
+        self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)
+        self.guarantee_ = self._stated(result.guarantee, posed.assumptions)
+        self.plan_ = outline.plan
+        self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
 
-        What is not given is learnt for a part of the budget: ranges first, then how long rows are once scaled, which
-        for sparse or correlated features is far less than the √features that ranges alone allow. It is learnt from one
-        row of each person, drawn at random, where rows have `people`.
+    def _scaling(self, data: Records, outline: Outline, meter: Meter) -> tuple[Scaling, tuple[float, float] | None]:
+        """What is known of the features' ranges and rows' norms (and of the target's range), or learnt of them.
+
+        Ranges come first, then how long rows are once scaled, which for sparse or correlated features is far less than
+        the √features that ranges alone allow. It is learnt from one row of each person, drawn at random.
         """
-        if people is not None:
-            rows = one_row_each(people, random)
-            X, target = X[rows], None if target is None else target[rows]
+        X, target = data.table, data.target
+        if data.people is not None and (outline.ranges is not None or outline.norms is not None):
+            rows = one_row_each(data.people, meter.random)
+            X, target = X[rows], target[rows]
         columns = X.shape[1]
-        given = self._given(X)
-        wanted = ({} if target is None else {"y": target}) | ({} if given is not None else _columns(X))
-        events: tuple[Event, ...] = ()
         ranges: dict[str, tuple[float, float]] = {}
-        if wanted:
-            learnt = self._learnt(wanted, _RANGE_SHARE, X.shape[0], random)
-            events, ranges = (learnt.event,), learnt.ranges
-        if given is None:
+        if outline.ranges is not None:
+            values = ({"y": target} if "y" in outline.ranges.columns else {}) | columns_of(X)
+            ranges = outline.ranges.run([values[name] for name in outline.ranges.columns], meter)
+        scaling = self._given_scaling(columns)
+        if scaling is None:
             ends = np.array([ranges[f"x{j}"] for j in range(columns)])
-            given = scaling_from(ends.T, columns, intercept=self.fit_intercept)
-        scaling = given
-        if sparse.issparse(X):  # zeros must stay zeros
-            scaling = replace(scaling, low=np.minimum(scaling.low, 0.0), high=np.maximum(scaling.high, 0.0))
-        signal = self._signal(X.shape[0] if people is None else int(people.max(initial=-1)) + 1)
-        if self.row_norm is None and columns > 1 and signal * math.sqrt(_NORM_SHARE) > _CLEAR:
-            learnt = self._learnt({"norm": _norms(X, scaling)}, _NORM_SHARE, X.shape[0], random)
-            most = learnt.ranges["norm"][1] * (_ROOM if self.inference else 1.0)
+            scaling = scaling_from(ends.T, columns, intercept=self.fit_intercept)
+        if not isinstance(X, np.ndarray):
+            scaling = scaling.with_zeros()
+        if outline.norms is not None:
+            most = outline.norms.run([scaling.norms(X)], meter)["norm"][1] * (_ROOM if self.inference else 1.0)
             scaling = replace(scaling, norm=min(scaling.norm, max(most, _LEAST_NORM)))
-            events = (*events, learnt.event)
-        weight = constant_weight(signal / (columns + 1))
-        scaling = replace(scaling, constant=max(scaling.constant, weight * scaling.norm))
-        self._middle, self.ranges_ = scaling.middle, (scaling.low, scaling.high)
-        return scaling, ranges.get("y"), events
+        constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
+        return replace(scaling, constant=constant), ranges.get("y")
 
-    def _given(self, X: Any) -> Scaling | None:
-        columns = X.shape[1]
-        if self.row_norm is not None and self.bounds is not None:
-            raise InvalidParameter(
-                "Expected bounds=... or row_norm=..., got both: a row is bounded in one way. Leave one of the two out."
+    def _given_scaling(self, columns: int) -> Scaling | None:
+        """The scaling that `bounds` or `row_norm` say, or None; with both, `row_norm` is of rows once scaled."""
+        if self.bounds is None:
+            return (
+                None if self.row_norm is None else scaling_by_norm(self.row_norm, columns, intercept=self.fit_intercept)
             )
-        if self.row_norm is not None:
-            return scaling_by_norm(self.row_norm, columns, intercept=self.fit_intercept)
-        if self.bounds is not None:
-            return scaling_from(self.bounds, columns, intercept=self.fit_intercept)
-        if sparse.issparse(X) and columns > _MOST_SPARSE:
-            raise InvalidParameter(
-                f"Expected bounds=... for a sparse table of more than {_MOST_SPARSE:,} columns, got none: ranges of so "
-                "many columns cannot be learnt from one budget. Pass their public ranges, e.g. bounds=(0, 1)."
-            )
-        return None
+        scaling = scaling_from(self.bounds, columns, intercept=self.fit_intercept)
+        return scaling if self.row_norm is None else replace(scaling, norm=min(scaling.norm, float(self.row_norm)))
 
-    def _learnt(self, columns: dict[str, Vector], share: float, rows: int, random: Random) -> LearntRanges:
-        """Private ranges for `share` of the squared signal."""
-        return private_ranges(
-            columns,
-            columns=list(columns),
-            noise_multiplier=self._share_noise(share, rows),
-            neighbours=self.neighbours,
-            random=random,
+    def _problem(self, data: Records, scaling: Scaling, posed: Posed) -> LinearProblem | GroupedProblem:
+        """Prepared rows and labels. Labels of NaN, or outside the loss's set, and bad weights zero a record out."""
+        loss, labels = posed.loss, posed.labels
+        if posed.weights is not None:
+            loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
+        keep = np.asarray(loss.admissible(labels), dtype=bool)
+        rows = scaling.rows(data.table)
+        table = bounded_table(
+            data.table if rows is None else rows,
+            row_norm=1.0,
+            keep=keep,
+            prepare=scaling.prepare if rows is None else None,
+        )
+        known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), Ridge(alpha=self.alpha)
+        if data.people is None:
+            return LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
+        return GroupedProblem(loss, table, known, data.people, domain=whole_space(), ridge=ridge)
+
+    def _infer(
+        self,
+        data: Records,
+        outline: Outline,
+        problem: LinearProblem,
+        result: Result,
+        scaling: Scaling,
+        posed: Posed,
+        keep: NDArray[np.bool_],
+        meter: Meter,
+    ) -> Result:
+        """A last private Newton step, whose error is known; see `WithIntervals`."""
+        raise NotImplementedError
+
+    def _random(self) -> Random:
+        """The system's randomness; a fixed seed's, which invalidates the guarantee, if a random_state was given."""
+        if self.random_state is None:
+            return system_random()
+        if is_whole(self.random_state):
+            return fixed_seed_voids_guarantee(int(self.random_state))
+        raise InvalidParameter(
+            f"Expected random_state to be None or a whole number, got {type(self.random_state).__name__}: other "
+            "generators are not cryptographic. Leave it out."
         )
 
     def _predictions(self, X: Any) -> Vector:
         """X @ coef + intercept, with features kept to the ranges they were trained in, missing ones in the middle."""
         check_is_fitted(self)
-        table = self._table(X, reset=False)
-        coef = np.atleast_2d(self.coef_)
-        low, high = self.ranges_
-        if sparse.issparse(table):
-            table = table.copy()
-            with np.errstate(invalid="ignore"):
-                table.data = np.clip(table.data, low[table.indices], high[table.indices])
-            table.data[np.isnan(table.data)] = 0.0
-        else:
-            table = np.where(np.isnan(table), self._middle, np.clip(table, low, high))
-        return np.asarray(table @ coef.T + self.intercept_)
+        table = self._scale.clipped(self._table(X, reset=False))
+        return np.asarray(table @ np.atleast_2d(self.coef_).T + self.intercept_)
 
-    def _stated(self, guarantee: Guarantee, *extra: str) -> Guarantee:
+    def _stated(self, guarantee: Guarantee, extra: tuple[str, ...]) -> Guarantee:
         """The guarantee with what an estimator assumes beyond its solver."""
         ranges = "ranges were learnt and paid for"
         if self.bounds is not None or self.row_norm is not None:
@@ -367,72 +360,35 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         return replace(guarantee, assumptions=(*guarantee.assumptions, ranges, *rows, *extra))
 
 
-def _little(columns: int, signal: float) -> str:
-    """What to say when the model will be little more than a constant; of public facts."""
-    return (
-        f"Expected a signal of at least {LITTLE:g} a column, got {signal / columns:.2g}: with this budget and number "
-        "of records noise drowns the features, so the model tends to the majority class, or the mean. Use a larger "
-        "epsilon, fewer columns or more records."
+def check_account(account: Any) -> Account | None:
+    """Return the account, or None if there is none; refuse anything else."""
+    if account is None or isinstance(account, Account):
+        return account
+    raise InvalidParameter(
+        f"Expected account to be an Account or None, got {type(account).__name__}: nothing could be charged to it. "
+        "Use privet.ledger.Account(Budget(epsilon=..., delta=...))."
     )
 
 
-def _without_cells(message: str) -> str:
-    """scikit-learn's complaint about a table, without the cells and numbers of rows that some of its messages quote."""
-    if "could not convert" in message:
-        return (
-            "Expected X to be numbers, got text in some column: a model needs numbers. Encode it with a TableEncoder "
-            "and a public list of categories first."
+def reserve(account: Any, plan: Plan, label: str, random: Random) -> None:
+    """Charge the whole plan to the account, if there is one, before any noise is drawn."""
+    if check_account(account) is None:
+        return
+    if random.void:
+        raise InvalidParameter(
+            "Expected no random_state together with an account, got one: noise from a fixed seed can be subtracted, so "
+            "the account would promise what does not hold. Leave random_state out."
         )
-    if "array instead" in message:
-        return (
-            "Expected X to have rows and columns, got another number of dimensions: features could not be told apart. "
-            "Reshape your data with .reshape(-1, 1) if it is one feature, with .reshape(1, -1) if it is one row."
-        )
-    if "Complex data" in message:
-        return "Complex data not supported: expected real numbers. Pass real and imaginary parts as two columns."
-    if "inhomogeneous" in message:
-        return (
-            "Expected X to be an array of numbers, got rows of unequal lengths: they are no table. Pass as many "
-            "numbers for each record."
-        )
-    return re.sub(r"\(shape=\([1-9]\d*", "(shape=(", message)
+    account.reserve(plan, label=label)
 
 
-def _columns(X: Any) -> dict[str, Vector]:
-    """Each column by a name."""
-    table = X.tocsc() if sparse.issparse(X) else X
-    dense = (table[:, [j]].toarray()[:, 0] if sparse.issparse(X) else table[:, j] for j in range(X.shape[1]))
-    return {f"x{j}": np.asarray(column, dtype=np.float64) for j, column in enumerate(dense)}
-
-
-def _norms(X: Any, scaling: Scaling) -> Vector:
-    """The norm of each row once its features are scaled, without the constant. Private."""
-    norms = np.empty(X.shape[0])
-    with np.errstate(all="ignore"):
-        if sparse.issparse(X):
-            squares = _scaled_data(X, scaling) ** 2
-            rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-            norms[:] = np.sqrt(np.bincount(rows, weights=squares, minlength=X.shape[0]))
-            return norms
-        for first in range(0, len(norms), _ROWS):
-            part = slice(first, first + _ROWS)
-            # in C order, where a row is summed alike whether it stands alone in its block or not
-            block = scaling.features(np.array(X[part], dtype=np.float64, order="C"))
-            norms[part] = np.sqrt(np.square(block).sum(axis=1))
-    return norms
-
-
-def _scaled_data(X: Any, scaling: Scaling) -> Vector:
-    places = X.indices
-    with np.errstate(all="ignore"):
-        values = np.clip(X.data.astype(np.float64), scaling.low[places], scaling.high[places]) / scaling.half[places]
-    return np.where(np.isnan(values), 0.0, values)
-
-
-def _scaled_sparse(X: Any, scaling: Scaling) -> Any:
-    """As `scaling.prepare`, for ranges that hold 0."""
-    rows = sparse.csr_matrix((_scaled_data(X, scaling), X.indices, X.indptr), shape=X.shape)
-    if scaling.intercept:
-        rows = sparse.hstack([rows, np.full((rows.shape[0], 1), scaling.constant)], format="csr")
-    rows.data *= scaling.shrink
-    return rows
+@contextmanager
+def _undone_on_failure(model: Any) -> Iterator[None]:
+    """A fit that fails leaves the model as it was: nothing that it learnt on its way stays behind."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise

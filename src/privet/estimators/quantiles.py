@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.metrics import d2_pinball_score
 
-from privet.estimators.defaults import Task
 from privet.estimators.regressors import LinearRegressor
 from privet.losses import Loss, SmoothedQuantileLoss
-from privet.privacy import Neighbours
 
 __all__ = ["QuantileRegressor"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QuantileRegressor(LinearRegressor):
     """A quantile of the target, the median by default, under one budget.
 
@@ -44,44 +44,11 @@ class QuantileRegressor(LinearRegressor):
     (True, True)
     """
 
-    _task: Task = "quantile"
+    quantile: float = 0.5
+    width: float = 0.03
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        quantile: float = 0.5,
-        width: float = 0.03,
-        neighbours: Neighbours = "replace_one",
-        bounds: Any = None,
-        row_norm: float | None = None,
-        target_range: Any = None,
-        fit_intercept: bool = True,
-        alpha: float = 0.0,
-        max_iter: int | None = None,
-        solver: str = "auto",
-        most_weight: float | None = None,
-        records: int | None = None,
-        account: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.quantile = quantile
-        self.width = width
-        self.neighbours = neighbours
-        self.bounds = bounds
-        self.row_norm = row_norm
-        self.target_range = target_range
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.solver = solver
-        self.most_weight = most_weight
-        self.records = records
-        self.account = account
-        self.random_state = random_state
+    def _task(self, loss: Loss) -> Any:
+        return "quantile"
 
     def _loss(self) -> Loss:
         return SmoothedQuantileLoss(level=self.quantile, width=self.width)

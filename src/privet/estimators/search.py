@@ -19,26 +19,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from privet import accounting
 from privet.accounting import Event, Gaussian, NegativeBinomialTrials, PoissonTrials, calibrate, random_trials
-from privet.accounting.pairs.dominating import leaves
 from privet.clipping import Clip
-from privet.clipping.lattice import MOST_RECORDS
+from privet.data import labels, places, vector
 from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
-from privet.estimators.charging import check_account, refuse_fixed_seed
-from privet.estimators.classifiers import _places
-from privet.estimators.defaults import LITTLE
-from privet.estimators.linear import PrivateLinearModel, _little
-from privet.noise import add_gaussian
-from privet.plan import check_budget
+from privet.estimators.linear import PrivateLinearModel, check_account, reserve
+from privet.estimators.outline import Outline, Size, outlined
+from privet.plan import Bounded, Meter, Plan, Release
+from privet.plan.meter import FIXED_SEED
+from privet.plan.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.randomness import Random, integers_below, negative_binomial_trials, poisson_trials, uniforms
+from privet.sampling import FullBatch
 from privet.sums import record_sum
-from privet.sums.table import as_vector
 
 __all__ = ["PrivateSearchCV"]
 
 Vector = NDArray[np.float64]
 _OURS = ("account", "classes", "delta", "epsilon", "neighbours", "random_state", "records", "target_range")
 _CLIP = 0.5  # a record's score is between -1/2 and 1/2
+_SEARCH = "search"
 _ROWS = 1 << 10  # held-out rows that are predicted at a time
 
 
@@ -128,41 +127,61 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         tags.non_deterministic = True
         return tags
 
+    def plan(self, *, records: int | None = None, columns: int | None = None) -> Plan:
+        """What the search releases: one choice, whatever the table's size, which trials then share out as they need."""
+        budget = check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
+
+        def search(noise: float) -> Event:
+            return random_trials(Gaussian(noise_multiplier=noise), mean=self.mean_trials, law=self.law)
+
+        noise = calibrate(search, epsilon=budget.epsilon, delta=budget.delta, neighbours=self.neighbours)
+        release = Release(
+            name=_SEARCH,
+            of="trials: a fit on some records and its score on the others",
+            bound=Bounded(clip=1.0, how="each trial is covered by one Gaussian release"),
+            noise_multiplier=noise,
+            mechanism=search(noise),
+        )
+        return Plan(releases=(release,), neighbours=self.neighbours, budget=budget)
+
     def fit(self, X: Any, y: Any) -> PrivateSearchCV:
         """Search, and keep the best trial's model."""
-        candidates = self._candidates()
-        budget = check_budget(Budget(epsilon=self.epsilon, delta=self.delta))
-        account = check_account(self.account)
-        search = self._event(budget)
-        noise = search.event.noise_multiplier  # type: ignore[attr-defined]  # made by _event
-        model = self._prepared(budget, noise)
-        table = model._table(X, reset=True)
-        target = model._given_target(y)
-        if len(target) != table.shape[0]:
-            raise InvalidParameter(
-                "Expected as many targets as rows, got another number: records and targets would be paired wrongly. "
-                "Pass one target a row."
-            )
-        extra = self._take_classes(model, target)
-        self._warn_once(model, table)
-        random = model._random()
-        if account is not None:
-            refuse_fixed_seed(random)
-            account.charge(search, neighbours=self.neighbours, label=f"search over {len(candidates)} candidates")
+        candidates, plan = self._candidates(), self.plan()
+        noise = plan[_SEARCH].noise_multiplier
+        model = self._prepared(plan, noise)
+        table, target, extra = self._read(model, X, y)
+        for candidate in candidates:  # on all rows: what cannot be fitted is refused before it is charged
+            self._outlined(model, candidate, table, noise)
+        meter = Meter(plan, random=model._random())
+        reserve(self.account, plan, f"search over {len(candidates)} candidates", meter.random)
+        meter.open(_SEARCH, count=table.shape[0])
+        random = meter.draw(_SEARCH)
         held_out = uniforms(random, table.shape[0]) < self.holdout
         parts = (table[~held_out], target[~held_out]), (table[held_out], target[held_out])
+        trials = [self._outlined(model, candidate, table[~held_out], noise) for candidate in candidates]
+        self._warn_once(trials)
         best, best_score, best_params = None, -math.inf, None
-        for _ in range(_number_of_trials(random, search)):
-            params = candidates[int(integers_below(random, len(candidates), 1)[0])]
-            trial, score = self._trial(model, params, parts, noise, random)
+        for _ in range(_number_of_trials(random, plan[_SEARCH].mechanism)):  # type: ignore[arg-type]  # made by plan
+            place = int(integers_below(random, len(candidates), 1)[0])
+            trial, score = self._trial(*trials[place], parts, noise, random)
             if best is None or score > best_score:
-                best, best_score, best_params = trial, score, params
+                best, best_score, best_params = trial, score, candidates[place]
+        meter.finish()
         if best is None:
             raise PrivetError(
                 "Expected at least one trial, got none, as happens with the law 'poisson' by chance: there is nothing "
                 "to release, and the budget is spent all the same. Use law='logarithmic', which always has one."
             )
-        return self._keep(best, best_score, best_params, search, model, random, extra, int(held_out.sum()))
+        return self._keep(best, best_score, best_params, meter, model, extra, int(held_out.sum()))
+
+    def _read(self, model: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any], tuple[str, ...]]:
+        """Rows and targets, and what is taken as public of them; what scores are measured by is fixed in `model`."""
+        check_account(self.account)
+        if y is None:
+            raise InvalidParameter("Expected targets to score by, got y=None: nothing could be compared. Pass y.")
+        table = model._table(X, reset=True)
+        target = labels(y, table.shape[0])
+        return table, target, self._take_classes(model, target)
 
     def _candidates(self) -> list[dict[str, Any]]:
         if not isinstance(self.estimator, PrivateLinearModel):
@@ -191,20 +210,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             clone(self.estimator).set_params(**candidate)  # refuses a name that is not a parameter
         return candidates
 
-    def _event(self, budget: Budget) -> NegativeBinomialTrials | PoissonTrials:
-        """The search, with the least noise in a trial that meets the budget."""
-
-        def family(noise: float) -> Event:
-            return random_trials(Gaussian(noise_multiplier=noise), mean=self.mean_trials, law=self.law)
-
-        noise = calibrate(family, epsilon=budget.epsilon, delta=budget.delta, neighbours=self.neighbours)
-        return family(noise)  # type: ignore[return-value]  # random_trials makes one of the two
-
-    def _prepared(self, budget: Budget, noise: float) -> Any:
+    def _prepared(self, plan: Plan, noise: float) -> Any:
         """The estimator, with what one trial may spend: a Gaussian release of `noise`."""
-        own = accounting.bounds(Gaussian(noise_multiplier=noise), delta=budget.delta, neighbours=self.neighbours).lower
+        delta, whole = plan.budget.delta, Gaussian(noise_multiplier=noise)  # type: ignore[union-attr]  # calibrated
+        own = accounting.bounds(whole, delta=delta, neighbours=self.neighbours).lower
         model = clone(self.estimator).set_params(
-            epsilon=own * (1 - 1e-9), delta=budget.delta, neighbours=self.neighbours, random_state=self.random_state
+            epsilon=own * (1 - 1e-9), delta=delta, neighbours=self.neighbours, random_state=self.random_state
         )
         guess = model.records  # unused where the number of rows is public
         if guess is not None:
@@ -212,12 +223,33 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             model.set_params(records=trained if self.neighbours == "add_remove" else None)
         return model
 
-    def _warn_once(self, model: Any, table: Any) -> None:
-        """Of little signal, on public facts; trials keep silent, as one warning each would tell their number."""
-        columns = table.shape[1] + bool(model.fit_intercept)
-        signal = model._signal(max(1, round(table.shape[0] * (1 - self.holdout))))
-        if signal < LITTLE * columns:
-            warnings.warn(_little(columns, signal), LittleSignal, stacklevel=3)
+    def _outlined(self, model: Any, params: dict[str, Any], rows: Any, noise: float) -> tuple[Any, Outline]:
+        """One candidate's trial and what it will release; refused if that is not covered by a release of `noise`."""
+        trial = clone(model).set_params(**params)
+        trial._check()
+        size = Size(
+            records=rows.shape[0],
+            columns=rows.shape[1],
+            classes=trial._class_count(None),
+            weighted=trial._weighs_classes,
+            sparse=not isinstance(rows, np.ndarray),
+        )
+        outline = outlined(trial, size)
+        asked: dict[str, Any] = {"delta": self.delta, "neighbours": self.neighbours}
+        gaussian = all(r.mechanism is None and isinstance(r.sampling, FullBatch) for r in outline.plan.releases)
+        whole = Gaussian(noise_multiplier=noise)
+        if not gaussian or accounting.epsilon(outline.plan.event, **asked) > accounting.epsilon(whole, **asked):
+            raise InvalidParameter(
+                "Expected fits that release Gaussian sums of all records, got one that does not: trials could not be "
+                "priced alike. Use the default solver."
+            )
+        return trial, outline
+
+    def _warn_once(self, trials: list[tuple[Any, Outline]]) -> None:
+        """Of a small sample, on public facts; trials keep silent, as one warning each would tell their number."""
+        little = [outline.little for _, outline in trials if outline.little]
+        if little:
+            warnings.warn(little[0], LittleSignal, stacklevel=3)
 
     def _take_classes(self, model: Any, target: NDArray[Any]) -> tuple[str, ...]:
         """Fix what scores are measured by, the same in all trials."""
@@ -233,56 +265,44 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         return ()
 
     def _trial(
-        self, model: Any, params: dict[str, Any], parts: tuple[tuple[Any, Any], ...], noise: float, random: Random
+        self, model: Any, outline: Outline, parts: tuple[tuple[Any, Any], ...], noise: float, random: Random
     ) -> tuple[Any, float]:
         """One fit and its noisy score. A record is in one of the two parts, so each may spend all of a trial."""
-        trial = clone(model).set_params(**params)
-        trial._source = random
+        trial = clone(model)
+        meter = Meter(outline.plan, random=random)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", LittleSignal)
-                trial.fit(*parts[0])
+            trial._fit_planned(*parts[0], outline=outline, meter=meter)
         except Interrupted:
             raise KeyboardInterrupt("the search was stopped; its budget is spent, and nothing is released") from None
-        self._check_price(trial, noise)
+        meter.finish()
         scores = _scores(trial, *parts[1])
-        most = MOST_RECORDS if self.neighbours == "add_remove" else max(len(scores), 1)
-        total = record_sum(scores[:, None], rule=Clip(clip=_CLIP), most_records=most)
-        stddev = math.nextafter(noise * total.clip, math.inf)
-        return trial, float(add_gaussian(total.units, step=total.step, noise_stddev=stddev, random=random)[0])
-
-    def _check_price(self, trial: Any, noise: float) -> None:
-        """Refuse a fit that is not covered by one Gaussian release of `noise`; known from public facts."""
-        event, delta = trial._event, self.delta
-        gaussian = all(isinstance(leaf, Gaussian) for leaf, _ in leaves(event))
-        whole = Gaussian(noise_multiplier=noise)
-        if not gaussian or accounting.epsilon(event, delta=delta, neighbours=self.neighbours) > accounting.epsilon(
-            whole, delta=delta, neighbours=self.neighbours
-        ):
-            raise InvalidParameter(
-                "Expected fits that release Gaussian sums of all records, got one that does not: trials could not be "
-                "priced alike. Use the default solver."
-            )
+        scored = Release(name="score", of="scores", bound=Clip(clip=_CLIP), noise_multiplier=noise, size=1)
+        known = None if self.neighbours == "add_remove" else max(len(scores), 1)
+        meter = Meter(Plan(releases=(scored,), neighbours=self.neighbours, records=known), random=random)
+        meter.open("score", count=len(scores))
+        total = record_sum(scores[:, None], rule=Clip(clip=_CLIP), most_records=meter.plan.most_records("score"))
+        found = float(meter.noisy("score", total)[0])
+        meter.finish()
+        return trial, found
 
     def _keep(
         self,
         best: Any,
         score: float,
         params: dict[str, Any] | None,
-        search: Event,
+        meter: Meter,
         model: Any,
-        random: Random,
         extra: tuple[str, ...],
         held_out: int,
     ) -> PrivateSearchCV:
         count = held_out
         if self.neighbours == "add_remove":  # how many were held out is private there
             count = max(1, round(self.holdout / (1 - self.holdout) * model.records))
-        whole = accounting.guarantee(search, delta=self.delta, neighbours=self.neighbours)
-        self.guarantee_ = self._stated(whole, best, extra)
-        if random.void:
-            self.guarantee_ = self.guarantee_.invalidate("fixed seed: whoever knows it can subtract the noise")
-        best.guarantee_, best._event = self.guarantee_, search
+        self.plan_ = meter.plan
+        self.guarantee_ = self._stated(meter.plan.guarantee(), best, extra)
+        if meter.random.void:
+            self.guarantee_ = self.guarantee_.invalidate(FIXED_SEED)
+        best.guarantee_ = self.guarantee_
         names = vars(model).get("feature_names_in_")
         if names is not None:
             best.feature_names_in_ = names
@@ -345,12 +365,12 @@ def _scores(model: Any, X: Any, y: NDArray[Any]) -> Vector:
     if not len(y):
         return np.zeros(0)
     if is_classifier(model):
-        place = _places(y, model.classes_)
-        right = _places(_predicted(model, X), model.classes_) == place
+        place = places(y, model.classes_)
+        right = places(_predicted(model, X), model.classes_) == place
         return np.where(np.isnan(place), 0.0, np.where(right, _CLIP, -_CLIP))
     low, high = model.target_range_
     with np.errstate(all="ignore"):
-        error = np.abs(np.clip(as_vector(y, len(y)), low, high) - _predicted(model, X)) / ((high - low) / 2)
+        error = np.abs(np.clip(vector(y), low, high) - _predicted(model, X)) / ((high - low) / 2)
     return np.where(np.isnan(error), 0.0, _CLIP - np.minimum(error, 1.0))
 
 

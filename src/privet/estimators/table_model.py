@@ -1,9 +1,10 @@
-"""From a table and its schema to a model that is data, not code: fit, predict, save, load."""
+"""From a table and its schema to a model that is data, not code: plan, fit, predict, save, load."""
 
 from __future__ import annotations
 
 import json
 import math
+import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,24 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting import Event, Gaussian, calibrate, from_json, to_json
-from privet.data.groups import grouped_by
-from privet.errors import InvalidParameter
+from privet.data import grouped_by
+from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
+from privet.estimators.linear import PrivateLinearModel, reserve
+from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.regressors import LinearRegression
-from privet.plan import check_budget
-from privet.preprocessing import Schema, SchemaPlan, TableEncoder, dump_schema, parse_schema
-from privet.preprocessing.encoding import ends_of
+from privet.plan import Meter, Plan, plan_from_json, plan_to_json
+from privet.plan.plan import check_budget, whole_noise
+from privet.preprocessing import Category, Schema, SchemaLearner, TableEncoder, dump_schema, parse_schema
+from privet.preprocessing.encoding import ends_of, number_ends
+from privet.preprocessing.scaling import scaling_from
 from privet.privacy import Budget, Guarantee, Neighbours
-from privet.randomness import Random, system_random
+from privet.randomness import Random
 
-__all__ = ["TableModel", "fit_table", "load_model"]
+__all__ = ["TableModel", "fit_table", "load_model", "plan_table"]
 
-_LEARNING_SHARE = 0.1  # of the squared signal, for what the schema leaves open
+_LEARNING_SHARE = 0.1  # of the budget, for what the schema leaves open
 _MOST_NOISE = 2.0**16
+_NAMES = 8  # that a category of unknown names is taken to have when a fit is planned
 _FORMAT = "privet model"
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -36,18 +41,22 @@ class TableModel:
     """A linear model of a table: its schema, its coefficients, and the guarantee under which both were made."""
 
     schema: Schema
-    estimator: LogisticRegression | LinearRegression | PoissonRegressor
-    event: Event
+    estimator: Any
 
     @property
     def guarantee(self) -> Guarantee:
         """What training promises."""
-        return self.estimator.guarantee_
+        return self.estimator.guarantee_  # type: ignore[no-any-return]  # set by fit
+
+    @property
+    def plan(self) -> Plan:
+        """What training released."""
+        return self.estimator.plan_  # type: ignore[no-any-return]  # set by fit
 
     def predict(self, table: Any) -> NDArray[Any]:
         """The target of each row, in the table's own terms."""
         encoder = TableEncoder(self.schema)
-        return encoder.decode_target(self.estimator.predict(encoder.transform(table)))
+        return encoder.decode_target(self.estimator.predict(encoder.features(table)))
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """The probability of each class of the target, in the schema's order."""
@@ -55,17 +64,17 @@ class TableModel:
             raise InvalidParameter(
                 "Expected a model of labels, got one of numbers: it has no classes to be probable. Use predict."
             )
-        return self.estimator.predict_proba(TableEncoder(self.schema).transform(table))
+        return self.estimator.predict_proba(TableEncoder(self.schema).features(table))
 
     def score(self, table: Any) -> float:
         """Accuracy for labels, R² for numbers, D² for counts, on rows other than the private ones."""
         encoder = TableEncoder(self.schema)
         target = encoder.encode_target(table)
         known = np.isfinite(target)
-        return float(self.estimator.score(encoder.transform(table)[known], target[known]))
+        return float(self.estimator.score(encoder.features(table)[known], target[known]))
 
     def save(self, folder: str | Path) -> Path:
-        """Write model.json into `folder`; JSON, so that loading it runs no code."""
+        """Write model.json into `folder`; JSON, so that loading it runs no code. What it says is of the fit."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         fitted = self.estimator
@@ -74,15 +83,35 @@ class TableModel:
             "version": _VERSION,
             "kind": type(fitted).__name__,
             "schema": json.loads(dump_schema(self.schema, form="json")),
-            "parameters": {"epsilon": fitted.epsilon, "delta": fitted.delta, "neighbours": fitted.neighbours},
             "coef": np.asarray(fitted.coef_).tolist(),
             "intercept": np.asarray(fitted.intercept_).tolist(),
             "steps": fitted.n_iter_,
-            "event": json.loads(to_json(self.event)),
+            "plan": json.loads(plan_to_json(fitted.plan_)),
             "guarantee": _plain(fitted.guarantee_),
         }
-        (place / "model.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        (place / "model.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return place / "model.json"
+
+
+def plan_table(
+    schema: Schema,
+    *,
+    records: int,
+    budget: Budget,
+    neighbours: Neighbours = "replace_one",
+    groups: str | None = None,
+) -> Plan:
+    """What `fit_table` will release on a table of `records` rows (or people, with `groups`); no table is opened.
+
+    Examples
+    --------
+    >>> from privet import Budget
+    >>> from privet.preprocessing import Number, Target
+    >>> schema = Schema(columns={"age": Number()}, target=Target(column="ill", kind="label", values=("no", "yes")))
+    >>> plan_table(schema, records=4000, budget=Budget(epsilon=1, delta=1e-6)).names
+    ('ranges: octaves', 'ranges: bins', 'second moment XᵀX', 'gradients')
+    """
+    return _outline(_checked(schema, groups), records, budget, neighbours, records, groups)[0].plan
 
 
 def fit_table(
@@ -93,14 +122,16 @@ def fit_table(
     neighbours: Neighbours = "replace_one",
     records: int | None = None,
     groups: str | None = None,
+    account: Any = None,
     random: Random | None = None,
 ) -> TableModel:
     """Train a linear model on a private table, all of it out of one budget.
 
-    What the schema leaves open, ranges and code books, is learnt privately for a tenth of the signal. A target of
-    labels gets logistic regression, one of numbers least squares, one of counts Poisson regression.
+    What the schema leaves open, ranges and code books, is learnt privately for a tenth of the budget. A target of
+    labels gets logistic regression, one of numbers least squares, one of counts Poisson regression: the estimators of
+    those names, with the schema's ranges as their `bounds`.
 
-    Promise: the guarantee covers everything that was learnt and meets `budget`.
+    Promise: the guarantee covers everything that was learnt and meets `budget`; what is released is `plan_table`'s.
 
     Parameters
     ----------
@@ -109,7 +140,8 @@ def fit_table(
     budget, neighbours : what the model shall satisfy
     records : under "add_remove", a public guess of the number of rows, or of people
     groups : the column that says whose row it is, which is then no feature; the guarantee is for a person with all rows
-    random : the system's, unless for a test; a fixed seed voids the guarantee
+    account : a `privet.ledger.Account` to reserve the plan from
+    random : the system's, unless for a test; a fixed seed invalidates the guarantee
 
     Examples
     --------
@@ -122,30 +154,41 @@ def fit_table(
     >>> model.predict({"age": [25, 70], "job": ["baker", "smith"]}).tolist(), model.guarantee.epsilon <= 1
     (['no', 'yes'], True)
     """
-    check_budget(budget)
+    schema = _checked(schema, groups)
+    whose = None if groups is None else grouped_by(table, groups)
+    opened = _learner(schema, budget, groups).read(table) if schema.unknown else None
+    encoded = None if schema.unknown else _encoded(schema, table)
+    rows = len(encoded[1]) if encoded is not None else len(next(iter(opened.columns.values())))  # type: ignore[union-attr]
+    count = rows if whose is None else int(whose.max(initial=-1)) + 1
+    outline, learner = _outline(schema, count, budget, neighbours, records, groups)
+    if outline.little:
+        warnings.warn(outline.little, LittleSignal, stacklevel=2)
+    meter = Meter(outline.plan, random=random)
+    reserve(account, outline.plan, "fit_table", meter.random)
+    if learner is not None and opened is not None:
+        schema = learner.run(opened, meter)
+        encoded = _encoded(schema, table)
+    estimator = _estimator(schema, budget, neighbours, records)
+    estimator._fit_planned(*encoded, groups=whose, outline=outline, meter=meter)  # type: ignore[misc]
+    meter.finish()
+    return TableModel(schema=schema, estimator=estimator)
+
+
+def _encoded(schema: Schema, table: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    encoder = TableEncoder(schema)
+    return encoder.features(table), encoder.encode_target(table)
+
+
+def _checked(schema: Schema, groups: str | None) -> Schema:
+    """The schema, which must have a target, with the column of groups ignored."""
     if schema.target is None:
         raise InvalidParameter(
             "Expected a schema with a target, got one without: nothing says what to predict. "
             'Write target = { column = "y", kind = "label", values = ["no", "yes"] }.'
         )
-    if groups is not None:
-        schema = _without(schema, groups)
-    random = random if random is not None else system_random()
-    also: tuple[Event, ...] = ()
-    if schema.unknown:
-        learnt = _plan(schema, budget, neighbours, groups).learn(table, delta=budget.delta, random=random)
-        schema, also = learnt.schema, (learnt.event,)
-    encoder = TableEncoder(schema)
-    rows, target = encoder.transform(table), encoder.encode_target(table)
-    estimator = _estimator(schema, budget, neighbours, records)
-    estimator._paid, estimator._source = also, random
-    estimator.fit(rows, target, groups=None if groups is None else grouped_by(table, groups))
-    return TableModel(schema=schema, estimator=estimator, event=estimator._event)
-
-
-def _without(schema: Schema, groups: str) -> Schema:
-    """The schema with the column of groups ignored."""
-    if schema.target is not None and schema.target.column == groups:
+    if groups is None:
+        return schema
+    if schema.target.column == groups:
         raise InvalidParameter(
             f"Expected groups to name another column than the target, got {groups!r}: whose row it is cannot be what "
             "is predicted. Name the column of ids."
@@ -155,18 +198,51 @@ def _without(schema: Schema, groups: str) -> Schema:
     return replace(schema, columns=columns, ignored=ignored)
 
 
-def _plan(schema: Schema, budget: Budget, neighbours: Neighbours, groups: str | None) -> SchemaPlan:
-    """How the open part of the schema is learnt, for its share of the budget."""
-    total = calibrate(
-        lambda s: Gaussian(noise_multiplier=s), epsilon=budget.epsilon, delta=budget.delta, neighbours=neighbours
+def _learner(schema: Schema, budget: Budget, groups: str | None) -> SchemaLearner:
+    return SchemaLearner(schema=schema, threshold_delta=check_budget(budget).delta / 10, groups=groups)
+
+
+def _outline(
+    schema: Schema, count: int, budget: Budget, neighbours: Neighbours, records: int | None, groups: str | None
+) -> tuple[Outline, SchemaLearner | None]:
+    """The outline of the whole fit, and how the open part of the schema is learnt, for its share of the budget.
+
+    While names of categories are not known, nor is how many there are: then they are taken to be `_NAMES`, and the
+    plan does not say how many numbers a release has.
+    """
+    nominal = _nominal(schema)
+    model = _estimator(nominal, budget, neighbours, records)
+    learner, before = None, ()
+    if schema.unknown:
+        learner = _learner(schema, budget, groups)
+        noise = max(whole_noise(budget, neighbours) / math.sqrt(_LEARNING_SHARE), 2.0**-9)
+        before = learner.releases(noise_multiplier=_affordable(noise))  # type: ignore[assignment]
+    target = nominal.target
+    size = Size(
+        records=count,
+        columns=len(TableEncoder(nominal).bounds[0]),
+        classes=max(2, len(target.classes)) if target is not None and target.kind == "label" else 2,
+        people=groups is not None,
+        exact=not (learner is not None and learner.names),
     )
-    return SchemaPlan(
-        schema=schema,
-        neighbours=neighbours,
-        threshold_delta=budget.delta / 10,
-        groups=groups,
-        noise_multiplier=_affordable(max(total / math.sqrt(_LEARNING_SHARE), 2.0**-9)),
-    )
+    return outlined(model, size, before=before), learner
+
+
+def _nominal(schema: Schema) -> Schema:
+    """The schema with stand-ins for what is not known yet, of which a plan depends on the number of features alone."""
+    names = tuple(f"name {place}" for place in range(_NAMES))
+    columns = {
+        name: column
+        if name not in schema.unknown
+        else replace(column, values=names)
+        if isinstance(column, Category)
+        else replace(column, low=0.0, high=1.0)
+        for name, column in schema.columns.items()
+    }
+    target = schema.target
+    if target is not None and target.column in schema.unknown:
+        target = replace(target, values=names[:2]) if target.kind == "label" else replace(target, low=0.0, high=1.0)
+    return replace(schema, columns=columns, target=target)
 
 
 def _affordable(noise: float) -> float:
@@ -178,14 +254,21 @@ def _affordable(noise: float) -> float:
     return noise
 
 
-def _estimator(schema: Schema, budget: Budget, neighbours: Neighbours, records: int | None) -> Any:
-    common: dict[str, Any] = {"neighbours": neighbours, "row_norm": 1.0, "fit_intercept": False, "records": records}
+def _estimator(schema: Schema, budget: Budget, neighbours: Neighbours, records: int | None) -> PrivateLinearModel:
+    """The estimator for the schema's target, with its ranges as bounds; a row has one feature a column, at most 1."""
+    check_budget(budget)
+    common: dict[str, Any] = {
+        "neighbours": neighbours,
+        "bounds": TableEncoder(schema).bounds,
+        "row_norm": math.sqrt(len(schema.columns)),
+        "records": records,
+    }
     target = schema.target
     if target is not None and target.kind == "label":
         return LogisticRegression(budget.epsilon, budget.delta, classes=list(range(len(target.classes))), **common)
     if target is not None and target.kind == "count":
         return PoissonRegressor(budget.epsilon, budget.delta, target_range=ends_of(target), **common)
-    return LinearRegression(budget.epsilon, budget.delta, target_range=(-1.0, 1.0), **common)
+    return LinearRegression(budget.epsilon, budget.delta, target_range=number_ends(target), **common)  # type: ignore[arg-type]
 
 
 def load_model(folder: str | Path) -> TableModel:
@@ -215,21 +298,19 @@ Use the folder that `privet fit --out` named.
             "same. Use the version of privet that wrote it."
         )
     schema = parse_schema(json.dumps(record["schema"]), form="json")
-    chosen = record["parameters"]
-    fitted = _estimator(
-        schema, Budget(epsilon=chosen["epsilon"], delta=chosen["delta"]), chosen["neighbours"], records=None
-    )
-    fitted.coef_ = np.array(record["coef"])
+    plan = plan_from_json(json.dumps(record["plan"]))
+    fitted: Any = _estimator(schema, plan.budget, plan.neighbours, plan.records)  # type: ignore[arg-type]  # calibrated
+    fitted.plan_, fitted.guarantee_ = plan, _guarantee(record["guarantee"])
+    fitted.coef_, fitted.n_iter_ = np.array(record["coef"]), record["steps"]
     columns = np.atleast_2d(fitted.coef_).shape[1]
     fitted.n_features_in_ = columns
-    fitted.n_iter_ = record["steps"]
-    fitted.ranges_, fitted._middle = (np.full(columns, -1.0), np.full(columns, 1.0)), np.zeros(columns)
-    fitted.guarantee_ = _guarantee(record["guarantee"])
+    fitted._scale = scaling_from(fitted.bounds, columns, intercept=True)
+    fitted.ranges_ = (fitted._scale.low, fitted._scale.high)
     if isinstance(fitted, LogisticRegression):
         fitted.classes_, fitted.intercept_ = np.arange(len(fitted.classes)), np.array(record["intercept"])
     else:
-        fitted.intercept_, fitted.target_range_ = float(record["intercept"]), fitted.target_range
-    return TableModel(schema=schema, estimator=fitted, event=from_json(json.dumps(record["event"])))
+        fitted.intercept_, fitted.target_range_ = float(record["intercept"]), tuple(fitted.target_range)
+    return TableModel(schema=schema, estimator=fitted)
 
 
 def _plain(guarantee: Guarantee) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,28 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting import Event
+from privet._checks import is_number, positive
+from privet.data import vector
 from privet.errors import InvalidParameter
-from privet.preprocessing.counts import histogram_reach, noisy_sums, released_with
-from privet.privacy import Neighbours
-from privet.randomness import Random
-from privet.sums.table import as_vector
+from privet.plan import Histograms, Meter, Release
 
-__all__ = ["Weights", "balanced", "class_factors", "record_weights"]
+__all__ = ["CLASS_COUNTS", "Weights", "balanced", "class_count_release", "class_factors", "record_weights"]
 
+CLASS_COUNTS = "class counts"
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Weights:
-    """Private weights in [0, 1], NaN for a record to be emptied; and what must be public for that to be all."""
+    """Private weights in [0, 1], NaN for a record to be zeroed out; and what must be public for that to be all."""
 
     values: Vector
     assumptions: tuple[str, ...] = ()
 
 
 def record_weights(given: Any, rows: int, *, most: float | None) -> Weights | None:
-    """A caller's `sample_weight` ÷ `most`, cut to 1; one that is negative or not finite empties its record.
+    """A caller's `sample_weight` ÷ `most`, cut to 1; one that is negative or not finite zeroes its record out.
 
     Without `most` the largest weight is read off, and the assumptions say that it is taken as public.
 
@@ -43,22 +40,21 @@ def record_weights(given: Any, rows: int, *, most: float | None) -> Weights | No
     """
     if given is None:
         return None
-    raw = as_vector(given, rows, name="sample_weight")
+    raw = vector(given, rows, name="sample_weight")
     usable = np.isfinite(raw) & (raw >= 0)
-    assumptions: tuple[str, ...] = ("the bound `most_weight` is public",)
+    assumptions: tuple[str, ...] = ("the bound `max_weight` is public",)
     if most is None:
         most = float(raw[usable].max(initial=0.0))
         if most == 0.0:
             raise InvalidParameter(
                 "Expected a sample_weight above 0 for some record, got zero weights only: there is nothing to learn "
-                "from. Pass positive weights, or most_weight=..., a public bound on them; then they stay private."
+                "from. Pass positive weights, or max_weight=..., a public bound on them; then they stay private."
             )
         assumptions = ("the largest weight, read off `sample_weight`, is public",)
-    elif not (isinstance(most, numbers.Real) and not isinstance(most, bool) and math.isfinite(most) and most > 0):
-        raise InvalidParameter(
-            f"Expected most_weight to be a positive finite number, got {most!r}: weights are divided by it and cut to "
-            "1. Pass a public bound on the weights, or None to read it off them."
-        )
+    else:
+        because = "weights are divided by it and cut to 1"
+        use = "Pass a public bound on the weights, or None to read it off them."
+        most = positive("max_weight", most, because=because, use=use)
     with np.errstate(all="ignore"):
         values = np.where(usable, np.minimum(raw / float(most), 1.0), np.nan)
     return Weights(values=values, assumptions=assumptions)
@@ -84,8 +80,7 @@ def class_factors(given: Any, classes: NDArray[Any]) -> Vector:
             "Name labels that are in classes=[...]."
         )
     found = [given.get(label, 1.0) for label in listed]
-    real = all(isinstance(w, int | float | np.number) and math.isfinite(w) and w >= 0 for w in found)
-    if not real or not max(found) > 0:
+    if not all(is_number(w) and w >= 0 for w in found) or not max(found) > 0:
         raise InvalidParameter(
             "Expected weights of classes that are finite numbers of at least 0, one of them above, got others: nothing "
             "could be learnt from them. Pass e.g. {0: 1.0, 1: 5.0}."
@@ -93,24 +88,34 @@ def class_factors(given: Any, classes: NDArray[Any]) -> Vector:
     return np.asarray(np.array(found, dtype=np.float64) / max(found))
 
 
-def balanced(
-    places: Vector, classes: int, *, noise_multiplier: float, neighbours: Neighbours, random: Random
-) -> tuple[Vector, Event]:
-    """Factors inverse to how often each class occurs, from noisy counts, and the event that pays for them.
+def class_count_release(classes: int, noise_multiplier: float) -> Release:
+    """The release that `balanced` reads."""
+    return Release(
+        name=CLASS_COUNTS,
+        of="records of each class",
+        bound=Histograms(),
+        noise_multiplier=noise_multiplier,
+        size=classes,
+    )
 
-    Promise: one Gaussian release of `noise_multiplier`: a record is in one class at most. A count is taken for at least
-    two standard deviations of its noise, so that a rare class does not drown the others.
+
+def balanced(places: Vector, classes: int, meter: Meter) -> Vector:
+    """Factors inverse to how often each class occurs, from noisy counts.
+
+    Promise: the meter's next release; a record is in one class at most. A count is taken for at least two standard
+    deviations of its noise, so that a rare class does not drown the others.
 
     Examples
     --------
+    >>> from privet.plan import Plan
     >>> from privet.randomness import fixed_seed_voids_guarantee
     >>> places = np.array([0.0] * 9_000 + [1.0] * 1_000)
-    >>> random = fixed_seed_voids_guarantee(1)
-    >>> balanced(places, 2, noise_multiplier=5.0, neighbours="zero_out", random=random)[0].round(2)
+    >>> plan = Plan(releases=(class_count_release(2, 5.0),), neighbours="zero_out")
+    >>> balanced(places, 2, Meter(plan, random=fixed_seed_voids_guarantee(1))).round(2)
     array([0.11, 1.  ])
     """
-    release = released_with(noise_multiplier, reach=histogram_reach(1, neighbours), neighbours=neighbours)
     known = places[np.isfinite(places)].astype(np.int64)
-    counts = np.bincount(known, minlength=classes)[:classes]
-    noisy = np.maximum(noisy_sums(counts, unit=1.0, release=release, random=random), 2.0 * release.noise_stddev)
-    return noisy.min() / noisy, release.event
+    meter.open(CLASS_COUNTS, count=len(places))
+    noisy = meter.noisy_counts(CLASS_COUNTS, np.bincount(known, minlength=classes)[:classes])
+    noisy = np.maximum(noisy, 2.0 * meter.noise_stddev(CLASS_COUNTS))
+    return np.asarray(noisy.min() / noisy)

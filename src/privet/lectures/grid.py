@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from privet.accounting.gaussian import delta_bounds, largest_mu, profile
+from privet.accounting.theorems.gaussian_profile import delta_bounds, largest_mu, profile
 
 __all__ = ["DELTAS", "EPSILONS", "PAIRS", "exact_ratio", "false_points", "first_false"]
 

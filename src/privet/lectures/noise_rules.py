@@ -3,9 +3,10 @@
 `steps` noisy gradients of l2 sensitivity Δ (for an average of n gradients of norm at most G under "replace_one":
 Δ = 2G/n), each with noise of standard deviation σ, are together exactly one Gaussian release with μ = √steps Δ/σ. So
 a rule σ = Δ × m(ε, δ, steps) is true at (ε, δ, steps) exactly when √steps / m is at most the largest μ that is
-(ε, δ)-private; :mod:`privet.accounting.gaussian` decides that. All but the two quadratic rules have μ = cε, and are
-true up to one `frontier` and false beyond: along μ = cε the exact δ(ε) only grows, since its derivative is
-φ(u) (c − m(1/c + cε/2)) with u = ε/μ − μ/2, and Mills' ratio m(x) = Φ(−x)/φ(x) is below 1/x. Logs are natural.
+(ε, δ)-private; :mod:`privet.accounting.theorems.gaussian_profile` decides that. All but the two quadratic rules have
+μ = cε, and are true up to one `frontier` and false beyond: along μ = cε the exact δ(ε) only grows, since its
+derivative is φ(u) (c − m(1/c + cε/2)) with u = ε/μ − μ/2, and Mills' ratio m(x) = Φ(−x)/φ(x) is below 1/x. Logs are
+natural.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from privet.accounting.gaussian import delta_bounds, epsilon_bounds
 from privet.accounting.numerics import bracketed_root, upward
+from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bounds
 from privet.errors import InvalidParameter, RuleOutOfRange
 from privet.theory.least_noise import check_run, exact_noise
 

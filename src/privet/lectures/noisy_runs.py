@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from privet.clipping import Bounding, Declared
-from privet.plan import Plan
+from privet.plan import gradient_plan
 from privet.problems import Problem
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FullBatch, Sampling
-from privet.solvers import GradientStep, Release, Result, follow
+from privet.solvers import GradientStep, ReleaseRule, Result, follow
 from privet.solvers.updates import StepSize
 
 __all__ = ["noisy_run"]
@@ -23,7 +23,7 @@ def noisy_run(
     steps: int,
     step_size: StepSize,
     seed: int,
-    release: Release = "average",
+    release: ReleaseRule = "average",
     bounding: Bounding = UNIT,
     sampling: Sampling = ALL,
 ) -> Result:
@@ -36,7 +36,7 @@ def noisy_run(
     >>> found.iterates.shape, found.guarantee.epsilon
     ((10, 1), inf)
     """
-    plan = Plan(
+    plan = gradient_plan(
         bounding=bounding,
         sampling=sampling,
         noise_multiplier=noise_multiplier,

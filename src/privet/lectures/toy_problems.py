@@ -12,7 +12,7 @@ from privet.geometry import ConvexSet, l2_ball
 from privet.losses import LinearRecords, LogisticLoss, Loss
 from privet.losses.base import Array
 from privet.problems import RecordProblem, per_record
-from privet.solvers import projected_gradient_descent
+from privet.solvers.plain_descent import projected_gradient_descent
 
 __all__ = [
     "Inner",

@@ -13,7 +13,8 @@ from privet.accounting.query import ask
 from privet.errors import InvalidParameter
 from privet.ledger.filtering import FILTERS, price
 from privet.ledger.storage import InFile, InMemory, Terms
-from privet.plan import PERSON
+from privet.plan import Plan
+from privet.plan.plan import PERSON
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit, up
 
 __all__ = ["Account", "Charge"]
@@ -181,6 +182,23 @@ class Account:
                 f"delta = {self.budget.delta:g}), got one that would exceed it: nothing was charged, nothing was "
                 "released. Lower epsilon of this release, or stop here."
             )
+
+    def reserve(self, plan: Plan, *, label: str = "") -> None:
+        """Charge all of a plan before any of it is run; refuse what does not fit.
+
+        Examples
+        --------
+        >>> from privet import Budget
+        >>> from privet.clipping import Clip
+        >>> from privet.plan import gradient_plan
+        >>> account = Account(Budget(epsilon=1, delta=1e-6))
+        >>> plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=80.0, steps=16, records=1000,
+        ...                      neighbours="replace_one")
+        >>> account.reserve(plan, label="a descent")
+        >>> round(account.epsilon, 3)
+        0.397
+        """
+        self.charge(plan.event, neighbours=plan.neighbours, label=label, unit=plan.unit)
 
     def guarantee(self) -> Guarantee:
         """What all charged releases promise together: the budget, once anything was charged, not what was spent of it.

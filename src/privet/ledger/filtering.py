@@ -8,11 +8,11 @@ from functools import lru_cache
 import numpy as np
 
 from privet.accounting import Composed, Event
-from privet.accounting.conversions import renyi_epsilon
 from privet.accounting.filters import RenyiFilter
-from privet.accounting.moments import gdp
-from privet.accounting.orders import log_moment
+from privet.accounting.moment_bounds import gdp
 from privet.accounting.pairs.dominating import directions
+from privet.accounting.renyi_orders import log_moment
+from privet.accounting.theorems.conversions import renyi_epsilon
 from privet.errors import NoProvenBound
 from privet.ledger.storage import Terms
 from privet.privacy import Neighbours

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from privet.preprocessing.categories import LearntCategories, private_categories
-from privet.preprocessing.learning import LearntSchema, SchemaPlan, learn_schema
+from privet.preprocessing.categories import LearntCategories, NameFinder, private_categories
+from privet.preprocessing.learning import LearntSchema, SchemaLearner, learn_schema
 from privet.preprocessing.moments import Moments, private_moments
-from privet.preprocessing.ranges import LearntRanges, private_ranges
+from privet.preprocessing.ranges import LearntRanges, RangeFinder, private_ranges
 from privet.preprocessing.schema import Category, Number, Schema, Target
 from privet.preprocessing.schema_files import dump_schema, parse_schema, read_schema, schema_skeleton, write_schema
 from privet.preprocessing.targets import decode_target, encode_target
@@ -21,9 +21,11 @@ __all__ = [
     "LearntRanges",
     "LearntSchema",
     "Moments",
+    "NameFinder",
     "Number",
+    "RangeFinder",
     "Schema",
-    "SchemaPlan",
+    "SchemaLearner",
     "TableEncoder",
     "Target",
     "decode_target",

@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
-from privet.accounting import Approximate, Event
+from privet.accounting import Approximate
 from privet.data.cells import Names
 from privet.data.tables import read
 from privet.errors import InvalidParameter
-from privet.preprocessing.counts import Release, histogram_reach, noisy_sums, released_with
-from privet.preprocessing.ranges import chosen_columns
+from privet.plan import Histograms, Meter, Plan, Release
+from privet.preprocessing.ranges import check_noise, chosen_columns
 from privet.privacy import Neighbours, check_delta
-from privet.randomness import Random, system_random
+from privet.randomness import Random
 
-__all__ = ["LearntCategories", "leak", "name_threshold", "private_categories"]
+__all__ = ["LearntCategories", "NameFinder", "leak", "name_threshold", "private_categories"]
+
+_COUNTS, _SHOWN = "counts of names", "names above the threshold"
 
 _ROUNDING = 2.0**-11
 """Half a step of the released lattice, in standard deviations, at most: a count is shown rounded to it."""
@@ -28,16 +30,68 @@ _ROUNDING = 2.0**-11
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LearntCategories:
-    """Names that may be shown, sorted, the threshold they passed, and the event that pays for them.
+    """Names that may be shown, sorted, the threshold they passed, and the plan of the releases that they come from.
 
     `void` is True if the noise came from a fixed seed: then nothing is promised.
     """
 
     values: dict[str, tuple[str, ...]]
     threshold: float
-    event: Event
-    neighbours: Neighbours
+    plan: Plan
     void: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NameFinder:
+    """How names of categories will be learnt: noisy counts of all, and a threshold that a sole holder rarely passes.
+
+    Examples
+    --------
+    >>> [release.name for release in NameFinder(columns=("job",), threshold_delta=1e-7).releases(noise_multiplier=20.0)]
+    ['counts of names', 'names above the threshold']
+    """
+
+    columns: tuple[str, ...]
+    threshold_delta: float
+
+    def __post_init__(self) -> None:
+        chosen_columns(self.columns)
+        if check_delta(self.threshold_delta) > 0.1:
+            raise InvalidParameter(
+                f"Expected threshold_delta of at most 0.1, got {self.threshold_delta:g}: names of single records would "
+                "be shown. Use a tenth of the delta of the whole run, e.g. 1e-7."
+            )
+
+    def releases(self, *, noise_multiplier: float) -> tuple[Release, Release]:
+        """The counts, and what showing names at all may leak."""
+        bound = Histograms(columns=len(self.columns))
+        counts = Release(
+            name=_COUNTS, of="names of categories", bound=bound, noise_multiplier=check_noise(noise_multiplier)
+        )
+        leaked = Approximate(epsilon=0.0, delta=self.threshold_delta)
+        return counts, Release(name=_SHOWN, of="names of categories", bound=bound, mechanism=leaked)
+
+    def threshold(self, meter: Meter) -> float:
+        """The noisy count from which a name is shown; public."""
+        return name_threshold(
+            meter.noise_stddev(_COUNTS), columns=len(self.columns), threshold_delta=self.threshold_delta
+        )
+
+    def run(self, codes: dict[str, NDArray[np.int64]], readers: dict[str, Names], meter: Meter) -> dict[str, Any]:
+        """The names of each column that reach the threshold. Private in, public out."""
+        held, counts = {}, []
+        for name in self.columns:
+            held[name], places = readers[name].ranked(codes[name])  # sorted: noise does not follow the rows' order
+            counts.append(np.bincount(places[places >= 0], minlength=len(held[name])))
+        meter.open(_COUNTS, count=len(codes[self.columns[0]]))
+        noisy = meter.noisy_counts(_COUNTS, np.concatenate(counts).astype(np.int64))
+        meter.skip(_SHOWN)
+        ends = np.cumsum([len(names) for names in held.values()])
+        least = self.threshold(meter)
+        return {
+            name: tuple(text for text, count in zip(held[name], part, strict=True) if count >= least)
+            for name, part in zip(self.columns, np.split(noisy, ends[:-1]), strict=True)
+        }
 
 
 def private_categories(
@@ -71,40 +125,18 @@ def private_categories(
     --------
     >>> table = {"job": ["baker"] * 900 + ["smith"] * 800 + ["Jane Doe's own"]}
     >>> learnt = private_categories(table, columns=["job"], noise_multiplier=20.0, threshold_delta=1e-7)
-    >>> learnt.values["job"], learnt.event
-    (('baker', 'smith'), Gaussian(noise_multiplier=20.0) + Approximate(epsilon=0.0, delta=1e-07))
+    >>> learnt.values["job"], learnt.plan.event
+    (('baker', 'smith'), Gaussian(noise_multiplier=20.0).under('replace_one') + Approximate(epsilon=0.0, delta=1e-07))
     """
     names = chosen_columns(columns)
-    random = random if random is not None else system_random()
-    release, event = category_release(
-        len(names), noise_multiplier=noise_multiplier, threshold_delta=threshold_delta, neighbours=neighbours
-    )
-    threshold = name_threshold(release.noise_stddev, columns=len(names), threshold_delta=threshold_delta)
+    finder = NameFinder(columns=tuple(names), threshold_delta=threshold_delta)
+    plan = Plan(releases=finder.releases(noise_multiplier=noise_multiplier), neighbours=neighbours)
+    meter = Meter(plan, random=random)
     readers = {name: Names() for name in names}
-    codes = read(table, readers)
-    values = {}
-    for name, reader in readers.items():
-        here = codes[name] if rows is None else codes[name][rows]
-        held, places = reader.ranked(here)  # sorted, so that noise does not follow the order of the rows
-        counts = np.bincount(places[places >= 0], minlength=len(held))
-        noisy = noisy_sums(counts, unit=1.0, release=release, random=random)
-        values[name] = tuple(text for text, count in zip(held, noisy, strict=True) if count >= threshold)
-    return LearntCategories(values=values, threshold=threshold, event=event, neighbours=neighbours, void=random.void)
-
-
-def category_release(
-    columns: int, *, noise_multiplier: float, threshold_delta: float, neighbours: Neighbours
-) -> tuple[Release, Event]:
-    """The counts' release, and the event of `private_categories`."""
-    delta = check_delta(threshold_delta)
-    if delta > 0.1:
-        raise InvalidParameter(
-            f"Expected threshold_delta of at most 0.1, got {delta:g}: names of single records would be shown. "
-            "Use a tenth of the delta of the whole run, e.g. 1e-7."
-        )
-    reach = histogram_reach(columns, neighbours)
-    release = released_with(noise_multiplier, reach=reach, neighbours=neighbours)
-    return release, release.event + Approximate(epsilon=0.0, delta=delta)
+    codes = {name: found if rows is None else found[rows] for name, found in read(table, readers).items()}
+    values = finder.run(codes, readers, meter)
+    meter.finish()
+    return LearntCategories(values=values, threshold=finder.threshold(meter), plan=plan, void=meter.random.void)
 
 
 def name_threshold(noise_stddev: float, *, columns: int, threshold_delta: float) -> float:

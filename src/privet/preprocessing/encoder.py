@@ -10,7 +10,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from privet.data.tables import check_header
 from privet.errors import InvalidParameter
-from privet.preprocessing.encoding import check_extra, check_known, encode, feature_names, row_scale
+from privet.preprocessing.encoding import (
+    check_extra,
+    check_known,
+    encode,
+    feature_bounds,
+    feature_names,
+    features,
+    row_scale,
+)
 from privet.preprocessing.schema import Schema, Target
 from privet.preprocessing.targets import decode_target, encode_target
 
@@ -20,8 +28,9 @@ __all__ = ["TableEncoder"]
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Rows of a table as bounded features, by a schema alone.
 
-    A number goes to [-1, 1] by its public range, a category to a 0/1 block by its public code book; a value that is
-    missing, unlisted or unreadable to zeros. A constant 1 is appended, and the row is scaled by `scale`.
+    A number goes to [-1, 1] by its public range, 0 staying 0 where the range holds it; a category to a 0/1 block by its
+    public code book; a value that is missing, unlisted or unreadable to zeros. A constant 1 is appended,
+    and the row is scaled by `scale`.
 
     Promise: the norm of every row is at most 1, exactly; a row depends on its own record only; no error and no warning
     depends on a cell. `fit` reads the header, never a row, so the transformer costs no privacy.
@@ -42,7 +51,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     >>> encoder.get_feature_names_out().tolist()
     ['age', 'sex=f', 'sex=m', '(constant)']
     >>> encoder.transform({"sex": ["m", "Jane Doe"], "age": [75, "unknown"]}).round(4).tolist()
-    [[0.2887, 0.0, 0.5774, 0.5774], [0.0, 0.0, 0.0, 0.5774]]
+    [[0.433, 0.0, 0.5774, 0.5774], [0.0, 0.0, 0.0, 0.5774]]
     """
 
     def __init__(self, schema: Schema, *, extra: Literal["ignore", "refuse"] = "ignore", as_csr: bool = False) -> None:
@@ -72,6 +81,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """Names of the features; public."""
         check_known(self._schema(), self.schema.columns)
         return np.array(feature_names(self.schema), dtype=object)
+
+    def features(self, table: Any) -> NDArray[np.float64]:
+        """(records, features) in their own units, for an estimator with `bounds=encoder.bounds`. Private."""
+        self._check(table)
+        return features(self.schema, table)
+
+    @property
+    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The public ranges of `features`."""
+        return feature_bounds(self._schema())
 
     @property
     def scale(self) -> float:

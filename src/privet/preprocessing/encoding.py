@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,39 +14,24 @@ from scipy import sparse
 from privet.data.cells import Codes, Numbers, Reader
 from privet.data.tables import header, read
 from privet.errors import InvalidParameter
+from privet.preprocessing.scaling import scaling_from
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
-__all__ = ["check_extra", "check_known", "encode", "ends_of", "feature_names", "from_unit", "row_scale", "to_unit"]
+__all__ = [
+    "check_extra",
+    "check_known",
+    "encode",
+    "ends_of",
+    "feature_bounds",
+    "feature_names",
+    "features",
+    "number_ends",
+    "row_scale",
+]
 
 Floats = NDArray[np.float64]
-Slot = tuple[NDArray[np.int64], Floats]
-
-
-def to_unit(values: Floats, *, low: float, high: float, log: bool = False) -> Floats:
-    """Numbers in [low, high] to [-1, 1], after log1p if `log`; what lies outside is clipped, NaN stays NaN.
-
-    Examples
-    --------
-    >>> to_unit(np.array([-5.0, 0.0, 50.0, 1e300, np.nan]), low=0.0, high=100.0)
-    array([-1., -1.,  0.,  1., nan])
-    """
-    values = np.clip(values, low, high)
-    if log:
-        values, low, high = np.log1p(values), math.log1p(low), math.log1p(high)
-    return np.clip((values - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0)
-
-
-def from_unit(units: Floats, *, low: float, high: float, log: bool = False) -> Floats:
-    """The numbers that `to_unit` takes to `units`; units outside [-1, 1] are clipped to it.
-
-    Examples
-    --------
-    >>> from_unit(np.array([-1.0, 0.0, 7.0]), low=0.0, high=100.0)
-    array([  0.,  50., 100.])
-    """
-    bottom, top = (math.log1p(low), math.log1p(high)) if log else (low, high)
-    values = np.clip(units, -1.0, 1.0) * (top / 2 - bottom / 2) + (bottom / 2 + top / 2)
-    return np.clip(np.expm1(values) if log else values, low, high)
+Slot = tuple[int, NDArray[np.int64], Floats, NDArray[np.int64]]
+Value = Callable[[Column, Floats], Floats]
 
 
 def row_scale(columns: int) -> float:
@@ -68,18 +53,30 @@ def feature_names(schema: Schema) -> list[str]:
 
 def encode(schema: Schema, table: Any, *, as_csr: bool = False) -> Any:
     """The table as rows of norm at most 1: (records, features) float64, dense or CSR. Private."""
-    check_known(schema, schema.columns)
     scale = row_scale(len(schema.columns))
-    columns = read(table, {name: _reader(column) for name, column in schema.columns.items()})
-    count, width = len(next(iter(columns.values()))), len(feature_names(schema))
-    if as_csr:
-        return _csr(list(_slots(schema, columns, scale)), count, width, scale)
-    rows = np.zeros((count, width))
-    for places, values in _slots(schema, columns, scale):
-        held = np.flatnonzero(places >= 0)
-        rows[held, places[held]] = values[held]
-    rows[:, -1] = scale
-    return rows
+    return _filled(schema, table, as_csr=as_csr, constant=scale, value=lambda column, x: _scaled(column, x) * scale)
+
+
+def features(schema: Schema, table: Any) -> Floats:
+    """The table in its own units: numbers (after log1p where the schema says log), NaN for missing ones; 0/1 blocks.
+
+    Their ranges are `feature_bounds`. Private.
+    """
+    return np.asarray(_filled(schema, table, as_csr=False, constant=None, value=lambda column, x: x))
+
+
+def feature_bounds(schema: Schema) -> tuple[Floats, Floats]:
+    """The public ranges of `features`."""
+    check_known(schema, schema.columns)
+    low: list[float] = []
+    high: list[float] = []
+    for column in schema.columns.values():
+        ends = (0.0, 1.0) if isinstance(column, Category) else number_ends(column)
+        width = _width(column)
+        own = width if isinstance(column, Category) else 1
+        low += [ends[0]] * own + [0.0] * (width - own)
+        high += [ends[1]] * own + [1.0] * (width - own)
+    return np.array(low), np.array(high)
 
 
 def check_known(schema: Schema, names: Any) -> None:
@@ -110,11 +107,30 @@ def _reader(column: Column) -> Reader:
     return Numbers() if isinstance(column, Number) else Codes(column.values or ())
 
 
-def _slots(schema: Schema, columns: dict[str, NDArray[Any]], scale: float) -> Iterator[Slot]:
+def _filled(schema: Schema, table: Any, *, as_csr: bool, constant: float | None, value: Value) -> Any:
+    """Each column's features in their places, and a constant after them if there is one."""
+    check_known(schema, schema.columns)
+    columns = read(table, {name: _reader(column) for name, column in schema.columns.items()})
+    count = len(next(iter(columns.values())))
+    width = len(feature_names(schema)) - (constant is None)
+    slots = _slots(schema, columns, value)
+    if as_csr:
+        return _csr(list(slots), count, width, constant or 0.0)
+    rows = np.zeros((count, width))
+    for place, places, values, missing in slots:
+        held = np.flatnonzero(places >= 0)
+        rows[held, places[held]] = values[held]
+        rows[missing, place] = np.nan if constant is None else 0.0
+    if constant is not None:
+        rows[:, -1] = constant
+    return rows
+
+
+def _slots(schema: Schema, columns: dict[str, NDArray[Any]], value: Value) -> Iterator[Slot]:
     """One column after the other; what is done with is dropped, so that the table is not in memory twice."""
     place = 0
     for name, column in schema.columns.items():
-        yield _slot(column, columns.pop(name), place, scale)
+        yield _slot(column, columns.pop(name), place, value)
         place += _width(column)
 
 
@@ -122,15 +138,33 @@ def _width(column: Column) -> int:
     return (1 if isinstance(column, Number) else len(column.values or ())) + (column.missing == "indicator")
 
 
-def _slot(column: Column, read_as: NDArray[Any], place: int, scale: float) -> Slot:
-    """Each record's one feature of this column that is not zero: its place (-1: none) and its value."""
+def _slot(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Slot:
+    """Where a column begins; each record's one feature that is not 0, its place (-1: none) and value; who has none."""
     absent = place + _width(column) - 1 if column.missing == "indicator" else -1
+    one = value(Category(values=("1",)), np.ones(1))[0]
     if isinstance(column, Category):
-        return np.where(read_as >= 0, read_as + place, absent), np.full(len(read_as), scale)
+        none = np.empty(0, dtype=np.int64)
+        return place, np.where(read_as >= 0, read_as + place, absent), np.full(len(read_as), one), none
     low, high = ends_of(column)
-    units = to_unit(read_as, low=low, high=high, log=column.log)
-    here = ~np.isnan(units)
-    return np.where(here, place, absent), np.where(here, units, 1.0) * scale
+    found = np.clip(read_as, low, high)
+    values = value(column, np.log1p(found) if column.log else found)
+    gone = np.isnan(found)
+    return place, np.where(gone, absent, place), np.where(gone, one, values), np.flatnonzero(gone)
+
+
+def _scaled(column: Column, values: Floats) -> Floats:
+    """Values of one column in [-1, 1], missing ones 0: by the scaler that the estimators use."""
+    if isinstance(column, Category):
+        return values
+    low, high = number_ends(column)
+    scaling = scaling_from((low, high), 1, intercept=False)
+    return scaling.features(np.array(values, dtype=np.float64)[:, None])[:, 0]
+
+
+def number_ends(column: Number | Target) -> tuple[float, float]:
+    """The range of a number as it is encoded: of log1p of it, where the schema says log."""
+    low, high = ends_of(column)
+    return (math.log1p(low), math.log1p(high)) if column.log else (low, high)
 
 
 def ends_of(fact: Number | Target) -> tuple[float, float]:
@@ -146,7 +180,7 @@ def ends_of(fact: Number | Target) -> tuple[float, float]:
 def _csr(columns: Sequence[Slot], count: int, width: int, scale: float) -> sparse.csr_array:
     slots = len(columns) + 1
     places, values = np.empty((count, slots), dtype=np.int64), np.empty((count, slots))
-    for slot, (column_places, column_values) in enumerate(columns):
+    for slot, (_, column_places, column_values, _) in enumerate(columns):
         places[:, slot], values[:, slot] = column_places, column_values
     places[:, -1], values[:, -1] = width - 1, scale
     held = places >= 0

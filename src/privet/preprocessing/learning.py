@@ -6,41 +6,54 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from privet import accounting
-from privet.accounting import Event, calibrate
-from privet.data.groups import grouped_by
-from privet.data.people import one_row_each
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.accounting import calibrate
+from privet.data import grouped_by, one_row_each
+from privet.data.cells import Names, Numbers
+from privet.data.tables import read
 from privet.errors import InvalidParameter
-from privet.plan import check_budget
-from privet.preprocessing.categories import category_release, private_categories
-from privet.preprocessing.ranges import private_ranges, range_releases
+from privet.plan import Meter, Plan, Release
+from privet.plan.plan import check_budget
+from privet.preprocessing.categories import NameFinder
+from privet.preprocessing.ranges import RangeFinder
 from privet.preprocessing.schema import Category, Column, Schema, Target
-from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
-from privet.randomness import Random, system_random
+from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours
+from privet.randomness import Random
 
-__all__ = ["LearntSchema", "SchemaPlan", "learn_schema"]
+__all__ = ["ASSUMPTION", "ONE_ROW", "LearntSchema", "SchemaLearner", "learn_schema"]
 
-_ASSUMPTION = "a record is one row of the table; the columns' names and kinds are public"
-_ONE_ROW = "all rows of a person are under one label, and one is learnt from; the columns' names and kinds are public"
+ASSUMPTION = "a record is one row of the table; the columns' names and kinds are public"
+ONE_ROW = "all rows of a person are under one label, and one is learnt from; the columns' names and kinds are public"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LearntSchema:
-    """A complete schema that may be shown, the event that pays for it, and what that event alone promises.
+    """A complete schema that may be shown, the plan of what it was learnt from, and what that alone promises.
 
-    Compose `event` with what is done next, under the same relation, for one guarantee: `Plan(also=(learnt.event,))`.
+    To go on under the same budget, put the plan's releases first: `solve(..., before=learnt.plan.releases)`.
     """
 
     schema: Schema
-    event: Event
+    plan: Plan
     guarantee: Guarantee
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SchemaPlan:
-    """How the unknown columns of a schema will be learnt; all of it public, and priced before a row is read.
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class Opened:
+    """Columns that were read, the names met in them, and whose rows they are; private."""
 
-    Every unknown column, the target included, has the same share of the signal: numbers by `private_ranges`, names by
+    columns: dict[str, NDArray[Any]]
+    names: dict[str, Names]
+    people: NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SchemaLearner:
+    """How the unknown columns of a schema will be learnt; all of it public.
+
+    Every unknown column, the target included, has the same share of the budget: numbers by `private_ranges`, names by
     `private_categories`. `threshold_delta` is charged only if there are names to learn. `groups` names the column that
     says whose row it is: then one row of each person, drawn at random, is learnt from, and a record is a person.
 
@@ -48,20 +61,17 @@ class SchemaPlan:
     --------
     >>> from privet.preprocessing import Number
     >>> schema = Schema(columns={"age": Number(), "job": Category()})
-    >>> plan = SchemaPlan(schema=schema, neighbours="zero_out", threshold_delta=1e-7, noise_multiplier=10.0)
-    >>> plan.event
-    Gaussian(noise_multiplier=20.0...) * 2 + Gaussian(noise_multiplier=14.14...) + Approximate(epsilon=0.0, delta=1e-07)
+    >>> learner = SchemaLearner(schema=schema, threshold_delta=1e-7)
+    >>> [release.name for release in learner.releases(noise_multiplier=10.0)]
+    ['ranges: octaves', 'ranges: bins', 'counts of names', 'names above the threshold']
     """
 
     schema: Schema
-    neighbours: Neighbours
     threshold_delta: float
-    noise_multiplier: float = math.nan
     tail: float = 0.005
     groups: str | None = None
 
     def __post_init__(self) -> None:
-        check_neighbours(self.neighbours)
         if not self.schema.unknown:
             raise InvalidParameter(
                 "Expected a schema with columns of unknown range or names, got one that is complete: there is nothing "
@@ -83,76 +93,57 @@ class SchemaPlan:
         """Columns whose names are learnt."""
         return tuple(name for name in self.schema.unknown if self._is_name(name))
 
-    @property
-    def event(self) -> Event:
-        """What learning releases."""
-        events: list[Event] = []
+    def releases(self, *, noise_multiplier: float) -> tuple[Release, ...]:
+        """What learning releases: all of it one Gaussian release of `noise_multiplier`, and what names may leak."""
+        found: tuple[Release, ...] = ()
         if self.numbers:
-            coarse, _ = range_releases(
-                len(self.numbers), noise_multiplier=self._part(self.numbers), neighbours=self.neighbours
-            )
-            events.append(coarse.event * 2)
+            found += self._ranges.releases(noise_multiplier=self._part(noise_multiplier, self.numbers))
         if self.names:
-            _, counted = category_release(
-                len(self.names),
-                noise_multiplier=self._part(self.names),
-                threshold_delta=self.threshold_delta,
-                neighbours=self.neighbours,
-            )
-            events.append(counted)
-        return events[0] if len(events) == 1 else events[0] + events[1]
+            found += self._names.releases(noise_multiplier=self._part(noise_multiplier, self.names))
+        return found
 
-    def guarantee(self, *, delta: float) -> Guarantee:
-        """What learning alone promises at `delta`."""
-        found = accounting.guarantee(self.event, delta=delta, neighbours=self.neighbours)
-        if self.groups is None:
-            return replace(found, assumptions=(*found.assumptions, _ASSUMPTION))
-        return replace(found, unit="person", assumptions=(*found.assumptions, _ONE_ROW))
+    def plan(self, budget: Budget, neighbours: Neighbours) -> Plan:
+        """Learning alone, for all of a budget."""
+        unit: Unit = "record" if self.groups is None else "person"
 
-    def calibrated(self, budget: Budget) -> SchemaPlan:
-        """The same plan with the least noise that meets `budget`."""
+        def at(noise: float) -> Plan:
+            return Plan(releases=self.releases(noise_multiplier=noise), neighbours=neighbours, unit=unit, budget=budget)
+
         check_budget(budget)
         noise = calibrate(
-            lambda z: replace(self, noise_multiplier=z).event,
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            neighbours=self.neighbours,
+            lambda z: at(z).event, epsilon=budget.epsilon, delta=budget.delta, neighbours=check_neighbours(neighbours)
         )
-        return replace(self, noise_multiplier=noise)
+        return at(noise)
 
-    def learn(self, table: Any, *, delta: float, random: Random | None = None) -> LearntSchema:
-        """Run the plan on a table, which is private; `delta` is for the guarantee of this step alone."""
-        random = random if random is not None else system_random()
-        guarantee = self.guarantee(delta=delta)
+    def read(self, table: Any) -> Opened:
+        """The unknown columns of a table; private."""
+        names = {name: Names() for name in self.names}
+        columns = read(table, {**{name: Numbers() for name in self.numbers}, **names})
+        people = None if self.groups is None else grouped_by(table, self.groups)
+        return Opened(columns=columns, names=names, people=people)
+
+    def run(self, opened: Opened, meter: Meter) -> Schema:
+        """Learn from what was read, and complete the schema, which is then public."""
         facts: dict[str, Any] = {}
-        rows = None if self.groups is None else one_row_each(grouped_by(table, self.groups), random)
+        rows = None if opened.people is None else one_row_each(opened.people, meter.random)
+        columns = {name: found if rows is None else found[rows] for name, found in opened.columns.items()}
         if self.numbers:
-            columns = {**self.schema.columns, **self._target()}
-            ranges = private_ranges(
-                table,
-                columns=self.numbers,
-                noise_multiplier=self._part(self.numbers),
-                neighbours=self.neighbours,
-                log=[name for name in self.numbers if getattr(columns[name], "log", False)],
-                tail=self.tail,
-                rows=rows,
-                random=random,
-            )
-            facts.update({name: {"low": low, "high": high} for name, (low, high) in ranges.ranges.items()})
+            ranges = self._ranges.run([columns[name] for name in self.numbers], meter)
+            facts.update({name: {"low": low, "high": high} for name, (low, high) in ranges.items()})
         if self.names:
-            learnt = private_categories(
-                table,
-                columns=self.names,
-                noise_multiplier=self._part(self.names),
-                threshold_delta=self.threshold_delta,
-                neighbours=self.neighbours,
-                rows=rows,
-                random=random,
-            )
-            facts.update({name: {"values": values} for name, values in learnt.values.items()})
-        if random.void:
-            guarantee = guarantee.invalidate("fixed seed: whoever knows it can subtract the noise")
-        return LearntSchema(schema=self._completed(facts), event=self.event, guarantee=guarantee)
+            values = self._names.run({name: columns[name] for name in self.names}, opened.names, meter)
+            facts.update({name: {"values": found} for name, found in values.items()})
+        return self._completed(facts)
+
+    @property
+    def _ranges(self) -> RangeFinder:
+        columns = {**self.schema.columns, **self._target()}
+        log = frozenset(name for name in self.numbers if getattr(columns[name], "log", False))
+        return RangeFinder(columns=self.numbers, log=log, tail=self.tail)
+
+    @property
+    def _names(self) -> NameFinder:
+        return NameFinder(columns=self.names, threshold_delta=self.threshold_delta)
 
     def _completed(self, facts: dict[str, Any]) -> Schema:
         columns: dict[str, Column] = {
@@ -173,14 +164,9 @@ class SchemaPlan:
         fact = {**self.schema.columns, **self._target()}[name]
         return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
 
-    def _part(self, columns: tuple[str, ...]) -> float:
-        """The noise multiplier of these columns, whose share of the squared signal is their share of the columns."""
-        if math.isnan(self.noise_multiplier):
-            raise InvalidParameter(
-                "Expected a plan with a noise_multiplier, got one without: it can be neither priced nor run. "
-                "Pass noise_multiplier=..., or call .calibrated(budget) first."
-            )
-        return self.noise_multiplier * math.sqrt(len(self.schema.unknown) / len(columns))
+    def _part(self, noise_multiplier: float, columns: tuple[str, ...]) -> float:
+        """The noise multiplier of these columns, whose share of the budget is their share of the columns."""
+        return noise_multiplier * math.sqrt(len(self.schema.unknown) / len(columns))
 
 
 def learn_schema(
@@ -197,7 +183,7 @@ def learn_schema(
     """Learn the ranges and names that a schema leaves open, for all of `budget`.
 
     Promise: (budget.epsilon, budget.delta)-private under `neighbours`; see `private_ranges` and `private_categories`.
-    To pay for it out of a larger budget, make a `SchemaPlan`, which is priced without the table.
+    To pay for it out of a larger budget, put the releases of a `SchemaLearner` into a plan of more.
 
     Parameters
     ----------
@@ -217,9 +203,14 @@ def learn_schema(
     >>> learnt.schema.columns["job"].values, learnt.guarantee.epsilon <= 0.5
     (('baker', 'smith'), True)
     """
-    check_budget(budget)
-    part = budget.delta / 10 if threshold_delta is None else threshold_delta
-    plan = SchemaPlan(schema=schema, neighbours=neighbours, threshold_delta=part, tail=tail, groups=groups).calibrated(
-        budget
+    part = check_budget(budget).delta / 10 if threshold_delta is None else threshold_delta
+    learner = SchemaLearner(schema=schema, threshold_delta=part, tail=tail, groups=groups)
+    plan = learner.plan(budget, neighbours)
+    meter = Meter(plan, random=random)
+    found = learner.run(learner.read(table), meter)
+    meter.finish()
+    guarantee = meter.guarantee()
+    more = ASSUMPTION if groups is None else ONE_ROW
+    return LearntSchema(
+        schema=found, plan=plan, guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, more))
     )
-    return plan.learn(table, delta=budget.delta, random=random)

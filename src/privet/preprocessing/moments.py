@@ -10,24 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting import Event
 from privet.data.cells import Numbers
 from privet.data.tables import read
-from privet.preprocessing.counts import Release, noisy_sums, released_with
-from privet.preprocessing.encoding import ends_of, from_unit, to_unit
-from privet.preprocessing.ranges import chosen_columns
+from privet.plan import Meter, MomentSums, Plan, Release
+from privet.preprocessing.encoding import ends_of
+from privet.preprocessing.ranges import check_noise, chosen_columns
 from privet.preprocessing.schema import Number
-from privet.privacy import Neighbours, check_neighbours
-from privet.randomness import Random, system_random
+from privet.privacy import Neighbours
+from privet.randomness import Random
 
-__all__ = ["Moments", "moments_reach", "private_moments"]
+__all__ = ["Moments", "private_moments"]
+
+_MOMENTS = "moments"
 
 _GRID = 16  # a value in [-1, 1] is a whole number of 2^-16; its square of 2^-32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Moments:
-    """Means and standard deviations that may be shown, in the columns' own units, and the event that pays for them.
+    """Means and standard deviations that may be shown, in the columns' own units, and the plan of their release.
 
     `ranges` are the public ranges they were computed within; `void` is True if the noise came from a fixed seed.
     """
@@ -35,8 +36,7 @@ class Moments:
     mean: dict[str, float]
     stddev: dict[str, float]
     ranges: dict[str, tuple[float, float]]
-    event: Event
-    neighbours: Neighbours
+    plan: Plan
     void: bool
 
     def standardised(self, name: str, *, deviations: float = 3.0) -> Number:
@@ -70,61 +70,54 @@ def private_moments(
     >>> found = private_moments(table, ranges={"age": (0, 120)}, noise_multiplier=10.0)
     >>> abs(found.mean["age"] - 39.5) < 2, abs(found.stddev["age"] - 11.5) < 6
     (True, True)
-    >>> found.event
-    Gaussian(noise_multiplier=10.0)
+    >>> found.plan.event
+    Gaussian(noise_multiplier=10.0).under('replace_one')
     """
     names = chosen_columns(list(ranges))
     bounds = {name: Number(low=ranges[name][0], high=ranges[name][1]) for name in names}
-    random = random if random is not None else system_random()
-    reach = moments_reach(len(names), neighbours)
-    release = released_with(noise_multiplier, reach=reach, neighbours=neighbours)
-    columns = read(table, {name: Numbers() for name in names})
-    sums = np.stack([_sums(columns[name], bounds[name]) for name in names])
-    noisy = noisy_sums(sums, unit=2.0 ** (-2 * _GRID), release=release, random=random)
-    mean, stddev = {}, {}
-    for name, sums_of in zip(names, noisy, strict=True):
-        mean[name], stddev[name] = _estimates(sums_of, bounds[name], release)
-    return Moments(
-        mean=mean,
-        stddev=stddev,
-        ranges={name: (float(ranges[name][0]), float(ranges[name][1])) for name in names},
-        event=release.event,
-        neighbours=neighbours,
-        void=random.void,
+    release = Release(
+        name=_MOMENTS,
+        of="1, u and u² of each scaled value u",
+        bound=MomentSums(columns=len(names)),
+        noise_multiplier=check_noise(noise_multiplier),
+        size=3 * len(names),
     )
-
-
-def moments_reach(columns: int, neighbours: Neighbours) -> float:
-    """How far one record moves the sums of (1, u, u² - 1/2) over `columns` columns, in l2 norm, for |u| ≤ 1.
-
-    Theorem: 1 + u² + (u² - 1/2)² = u⁴ + 5/4 ≤ 9/4; and of two records
-    (u - v)² + (u² - v²)² = (u - v)²(1 + (u + v)²) ≤ 4. Attained at u = ±1 and at u = -v = 1.
-
-    Examples
-    --------
-    >>> moments_reach(1, "add_remove"), moments_reach(4, "replace_one")
-    (1.5, 4.0)
-    """
-    return (2.0 if check_neighbours(neighbours) == "replace_one" else 1.5) * math.sqrt(columns)
+    plan = Plan(releases=(release,), neighbours=neighbours)
+    meter = Meter(plan, random=random)
+    columns = read(table, {name: Numbers() for name in names})
+    meter.open(_MOMENTS, count=len(columns[names[0]]))
+    sums = np.stack([_sums(columns[name], bounds[name]) for name in names])
+    noisy = meter.noisy_counts(_MOMENTS, sums, unit=2.0 ** (-2 * _GRID))
+    meter.finish()
+    stddev = meter.noise_stddev(_MOMENTS)
+    found = {name: _estimates(part, bounds[name], stddev) for name, part in zip(names, noisy, strict=True)}
+    return Moments(
+        mean={name: mean for name, (mean, _) in found.items()},
+        stddev={name: deviation for name, (_, deviation) in found.items()},
+        ranges={name: (float(ranges[name][0]), float(ranges[name][1])) for name in names},
+        plan=plan,
+        void=meter.random.void,
+    )
 
 
 def _sums(values: NDArray[np.float64], bound: Number) -> NDArray[np.int64]:
     """Sums of (1, u, u² - 1/2), in units of 2^-32, of the values that are there."""
     low, high = ends_of(bound)
-    units = to_unit(values[~np.isnan(values)], low=low, high=high)
+    inside = np.clip(values[~np.isnan(values)], low, high)
+    units = np.clip((inside - (low / 2 + high / 2)) / (high / 2 - low / 2), -1.0, 1.0)
     whole = np.trunc(units * 2.0**_GRID).astype(np.int64)
     half = 1 << (2 * _GRID - 1)
     return np.array([len(whole) << (2 * _GRID), int(whole.sum()) << _GRID, int((whole * whole - half).sum())])
 
 
-def _estimates(noisy: NDArray[np.float64], bound: Number, release: Release) -> tuple[float, float]:
+def _estimates(noisy: NDArray[np.float64], bound: Number, noise_stddev: float) -> tuple[float, float]:
     low, high = ends_of(bound)
     count, total, squares = (float(value) for value in noisy)
     half = high / 2 - low / 2
-    if count < 4 * release.noise_stddev:
+    if count < 4 * noise_stddev:
         return low / 2 + high / 2, half / math.sqrt(3.0)
     mean = min(max(total / count, -1.0), 1.0)
-    hidden = release.noise_stddev / count
+    hidden = noise_stddev / count
     variance = min(max(squares / count + 0.5 - mean**2, hidden, 2.0**-_GRID), 1.0)
-    centre = float(from_unit(np.array([mean]), low=low, high=high)[0])
+    centre = min(max(mean * half + (low / 2 + high / 2), low), high)
     return centre, half * math.sqrt(variance)

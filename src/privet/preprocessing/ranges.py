@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting import Event
+from privet._checks import between
 from privet.data.cells import Numbers
 from privet.data.tables import read
 from privet.errors import InvalidParameter
-from privet.preprocessing.counts import Release, histogram_reach, noisy_sums, released_with
+from privet.plan import Histograms, Meter, Plan, Release
 from privet.privacy import Neighbours
-from privet.randomness import Random, system_random
+from privet.randomness import Random
 
-__all__ = ["LearntRanges", "chosen_columns", "private_ranges", "range_releases"]
+__all__ = ["LearntRanges", "RangeFinder", "check_noise", "chosen_columns", "private_ranges"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -33,15 +33,71 @@ _BELIEVED = 2.0  # a tail of the fine bins, likewise, beyond `tail`
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LearntRanges:
-    """Ranges that may be shown, the event that pays for them, and the relation it holds for.
+    """Ranges that may be shown, and the plan of the releases that they come from; its event is for its relation alone.
 
     `void` is True if the noise came from a fixed seed: then nothing is promised.
     """
 
     ranges: dict[str, tuple[float, float]]
-    event: Event
-    neighbours: Neighbours
+    plan: Plan
     void: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RangeFinder:
+    """How ranges of columns will be learnt: two histograms a column, octaves and then 32 bins of what was found.
+
+    Examples
+    --------
+    >>> [release.name for release in RangeFinder(columns=("age", "income")).releases(noise_multiplier=20.0)]
+    ['ranges: octaves', 'ranges: bins']
+    """
+
+    columns: tuple[str, ...]
+    log: frozenset[str] = frozenset()
+    tail: float = 0.005
+    what: str = "ranges"
+
+    def __post_init__(self) -> None:
+        chosen_columns(self.columns)
+        if not self.log <= set(self.columns) or not 0 <= self.tail < 0.5:
+            raise InvalidParameter(
+                f"Expected `log` to name some of the columns and tail in [0, 0.5), got log={sorted(self.log)} and "
+                f"tail={self.tail!r}: no range follows. Use tail=0.005."
+            )
+
+    def releases(self, *, noise_multiplier: float) -> tuple[Release, Release]:
+        """The two releases, each with half of what one Gaussian release of `noise_multiplier` costs."""
+        half = math.nextafter(check_noise(noise_multiplier) * math.sqrt(2.0), math.inf)
+        bound = Histograms(columns=len(self.columns))
+
+        def one(name: str, of: str, bins: int) -> Release:
+            return Release(name=name, of=of, bound=bound, noise_multiplier=half, size=bins * len(self.columns))
+
+        return (
+            one(f"{self.what}: octaves", "values by their power of two", _COARSE),
+            one(f"{self.what}: bins", "values by their place in the octaves found", _FINE),
+        )
+
+    def run(self, values: Sequence[Floats], meter: Meter) -> dict[str, tuple[float, float]]:
+        """Learn the range of each column from its values, NaN where there is none; private in, public out."""
+        octaves, bins = f"{self.what}: octaves", f"{self.what}: bins"
+        meter.open(octaves, count=len(values[0]))
+        coarse = meter.noisy_counts(
+            octaves, np.stack([np.bincount(_octave(x), minlength=_COARSE)[:_COARSE] for x in values])
+        )
+        found = [
+            _span(counts, meter.noise_stddev(octaves), floor=0.0 if name in self.log else -math.inf)
+            for name, counts in zip(self.columns, coarse, strict=True)
+        ]
+        edges = [_edges(*span, log=name in self.log) for name, span in zip(self.columns, found, strict=True)]
+        meter.open(bins, count=len(values[0]))
+        fine = meter.noisy_counts(bins, np.stack([_histogram(x, e) for x, e in zip(values, edges, strict=True)]))
+        stddev = meter.noise_stddev(bins)
+        return {
+            name: _trimmed(counts, e, stddev, self.tail)
+            for name, counts, e in zip(self.columns, fine, edges, strict=True)
+        }
 
 
 def private_ranges(
@@ -60,7 +116,7 @@ def private_ranges(
     First one noisy histogram a column over the octaves ±[2^k, 2^(k+1)), which finds any scale from 1e-12 to 1e12; then
     one over 32 equal bins of what was found (equal after log1p for columns in `log`), from whose noisy counts the ends
     are read: bins are dropped from either side as long as their sum is not clearly above `tail` of all. Each
-    histogram has half of the signal.
+    histogram has half of the budget.
 
     Promise: all of it together is one Gaussian release of `noise_multiplier`. The event is for `neighbours` alone.
     Theorem: docs/proofs/preprocessing.md, section 2. Bad, missing and infinite values are in no bin.
@@ -81,41 +137,31 @@ def private_ranges(
     >>> table = {"height": [1.5 + i / 10_000 for i in range(5_000)]}
     >>> learnt = private_ranges(table, columns=["height"], noise_multiplier=20.0)
     >>> low, high = learnt.ranges["height"]
-    >>> 1.0 <= low < 1.7 and 1.8 < high <= 2.1, learnt.event
-    (True, Gaussian(noise_multiplier=28.28...) + Gaussian(noise_multiplier=28.28...))
+    >>> 1.0 <= low < 1.7 and 1.8 < high <= 2.1, learnt.plan.names
+    (True, ('ranges: octaves', 'ranges: bins'))
     """
     names = chosen_columns(columns)
-    logs = frozenset(log)
-    if not logs <= set(names) or not 0 <= tail < 0.5:
-        raise InvalidParameter(
-            f"Expected `log` to name some of the columns and tail in [0, 0.5), got log={sorted(logs)} and tail={tail!r}"
-            ": no range follows. Use tail=0.005."
-        )
-    random = random if random is not None else system_random()
-    coarse, fine = range_releases(len(names), noise_multiplier=noise_multiplier, neighbours=neighbours)
-    columns_read = read(table, {name: Numbers() for name in names})
-    values = [columns_read[name] if rows is None else columns_read[name][rows] for name in names]
-    octaves = np.stack([np.bincount(_octave(x), minlength=_COARSE)[:_COARSE] for x in values])
-    found = [
-        _span(counts, coarse.noise_stddev, floor=0.0 if name in logs else -math.inf)
-        for name, counts in zip(names, noisy_sums(octaves, unit=1.0, release=coarse, random=random), strict=True)
-    ]
-    edges = [_edges(*span, log=name in logs) for name, span in zip(names, found, strict=True)]
-    bins = np.stack([_histogram(x, e) for x, e in zip(values, edges, strict=True)])
-    noisy = noisy_sums(bins, unit=1.0, release=fine, random=random)
-    ranges = {
-        name: _trimmed(counts, e, fine.noise_stddev, tail) for name, counts, e in zip(names, noisy, edges, strict=True)
-    }
-    event = coarse.event + fine.event
-    return LearntRanges(ranges=ranges, event=event, neighbours=neighbours, void=random.void)
+    finder = RangeFinder(columns=tuple(names), log=frozenset(log), tail=tail)
+    plan = Plan(releases=finder.releases(noise_multiplier=noise_multiplier), neighbours=neighbours)
+    meter = Meter(plan, random=random)
+    read_columns = read(table, {name: Numbers() for name in names})
+    values = [read_columns[name] if rows is None else read_columns[name][rows] for name in names]
+    ranges = finder.run(values, meter)
+    meter.finish()
+    return LearntRanges(ranges=ranges, plan=plan, void=meter.random.void)
 
 
-def range_releases(columns: int, *, noise_multiplier: float, neighbours: Neighbours) -> tuple[Release, Release]:
-    """The two releases of `private_ranges`, each with half of the squared signal: one Gaussian(noise_multiplier)."""
-    half = math.nextafter(noise_multiplier * math.sqrt(2.0), math.inf)
-    reach = histogram_reach(columns, neighbours)
-    one = released_with(half, reach=reach, neighbours=neighbours)
-    return one, one
+def check_noise(noise_multiplier: float) -> float:
+    """Return `noise_multiplier` if a histogram can carry such noise, else say why not."""
+    return between(
+        "noise_multiplier",
+        noise_multiplier,
+        2.0**-10,
+        2.0**20,
+        closed=(True, True),
+        because="less hides nobody, more leaves nothing to learn",
+        use="Calibrate it to a budget, as learn_schema does.",
+    )
 
 
 def chosen_columns(columns: Sequence[str]) -> list[str]:

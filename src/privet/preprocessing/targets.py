@@ -1,4 +1,4 @@
-"""The target by public facts: labels to class indices, numbers to [-1, 1], and back."""
+"""The target by public facts: labels to class indices, numbers kept to their range, and back."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.data.cells import Codes, Numbers, Reader
-from privet.data.tables import cells_of, is_table, read
+from privet.data.columns import cells_of
+from privet.data.tables import is_table, read
 from privet.errors import InvalidParameter
-from privet.preprocessing.encoding import ends_of, from_unit, to_unit
+from privet.preprocessing.encoding import ends_of
 from privet.preprocessing.schema import Target
 
 __all__ = ["decode_target", "encode_target"]
@@ -19,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 def encode_target(target: Target, data: Any) -> Floats:
-    """Labels as class indices 0, 1, …; numbers scaled to [-1, 1]; counts clipped to their bound. Private.
+    """Labels as class indices 0, 1, …; numbers and counts clipped to their range, numbers after log1p if so. Private.
 
     What is missing, unlisted or unreadable becomes NaN, which the losses count as an empty record; nothing is raised
     and nothing is said.
@@ -34,7 +35,7 @@ def encode_target(target: Target, data: Any) -> Floats:
     >>> encode_target(Target(column="y", kind="label", values=("no", "yes")), ["yes", "no", "Jane Doe"])
     array([ 1.,  0., nan])
     >>> encode_target(Target(column="y", kind="number", low=0, high=10), {"y": [0, 5, 20]})
-    array([-1.,  0.,  1.])
+    array([ 0.,  5., 10.])
     """
     _check_known(target)
     reader = _reader(target)
@@ -43,19 +44,20 @@ def encode_target(target: Target, data: Any) -> Floats:
         return np.where(found >= 0, found, np.nan)
     low, high = ends_of(target)
     if target.kind == "number":
-        return to_unit(found, low=low, high=high, log=target.log)
+        values = np.clip(found, low, high)
+        return np.asarray(np.log1p(values) if target.log else values)
     whole = (found >= 0) & (found == np.floor(found))
     return np.where(whole, np.minimum(found, np.floor(high)), np.nan)
 
 
 def decode_target(target: Target, predictions: Any) -> NDArray[Any]:
-    """Class indices as labels, scaled numbers as numbers in the public range; counts stay as they are.
+    """Class indices as labels, numbers kept to the public range; counts stay as they are.
 
     Examples
     --------
     >>> decode_target(Target(column="y", kind="label", values=("no", "yes")), [1, 0]).tolist()
     ['yes', 'no']
-    >>> decode_target(Target(column="y", kind="number", low=0, high=10), [0.0, 3.0])
+    >>> decode_target(Target(column="y", kind="number", low=0, high=10), [5.0, 13.0])
     array([ 5., 10.])
     """
     _check_known(target)
@@ -65,7 +67,9 @@ def decode_target(target: Target, predictions: Any) -> NDArray[Any]:
     if target.kind == "count":
         return values.astype(np.float64)
     low, high = ends_of(target)
-    return from_unit(values.astype(np.float64), low=low, high=high, log=target.log)
+    numbers = values.astype(np.float64)
+    with np.errstate(over="ignore"):
+        return np.clip(np.expm1(numbers) if target.log else numbers, low, high)
 
 
 def _reader(target: Target) -> Reader:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from privet.problems.facts import Facts, facts_of
 from privet.problems.grouped import GroupedProblem
 from privet.problems.linear import LinearProblem
 from privet.problems.make import glm, per_record
 from privet.problems.protocol import Problem
 from privet.problems.records import RecordProblem
 
-__all__ = ["GroupedProblem", "LinearProblem", "Problem", "RecordProblem", "glm", "per_record"]
+__all__ = ["Facts", "GroupedProblem", "LinearProblem", "Problem", "RecordProblem", "facts_of", "glm", "per_record"]

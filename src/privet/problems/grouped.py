@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,21 +10,21 @@ from numpy.typing import NDArray
 
 from privet.clipping import Bounding, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS, check_count
-from privet.data.people import person_numbers
+from privet.data import person_numbers
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
 from privet.losses import Loss, Ridge
 from privet.privacy import Unit
+from privet.problems.linear_model import LinearModel
 from privet.sums import Table, glm_sum, gram_sum, people_scalar_sum, people_sum, row_weights, scalar_sum, split_people
 
 __all__ = ["GroupedProblem", "numbered"]
 
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-_Part = Callable[[NDArray[Any]], NDArray[Any]]
 
 
-class GroupedProblem:
+class GroupedProblem(LinearModel):
     """A generalised linear model whose records are people. Made by `glm(..., groups=...)`.
 
     A person's loss is the mean of the losses of that person's rows, so each person weighs the same, however many rows
@@ -52,40 +50,13 @@ class GroupedProblem:
     def __init__(
         self, loss: Loss, table: Table, labels: Vector, people: IntArray, *, domain: ConvexSet, ridge: Ridge
     ) -> None:
-        self.loss, self.domain, self.ridge = loss, domain, ridge
+        super().__init__(loss, row_norm=table.row_norm, columns=table.shape[1], domain=domain, ridge=ridge)
         self._table, self._labels, self._people = split_people(table, labels, people)
-        columns = table.shape[1]
-        self.shape: tuple[int, ...] = (columns,) if loss.outputs == 1 else (columns, loss.outputs)
 
     @property
     def records(self) -> int:
         """How many people there are."""
         return self._table.shape[0] + len(self._people)
-
-    @property
-    def row_norm(self) -> float:
-        """The public bound on ‖x‖."""
-        return self._table.row_norm
-
-    @property
-    def lipschitz(self) -> float | None:
-        """A bound on every person's gradient norm over the domain; None if none is proven.
-
-        Theorem: that of one row, as in `LinearProblem`; a mean is no longer than the longest of what it is taken over.
-        """
-        slope = self.loss.lipschitz(self.prediction_bound)
-        return None if slope is None else self.row_norm * slope
-
-    @property
-    def prediction_bound(self) -> float:
-        """A bound on |⟨x, θ⟩| over the domain; a little more than that, as θ is rounded before use."""
-        reach = float(np.linalg.norm(self.domain.centre(math.prod(self.shape)))) + self.domain.radius
-        return self.row_norm * reach * (1 + 2.0**-30)
-
-    def gradient_sum(
-        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, most_records: int = MOST_RECORDS
-    ) -> LatticeSum:
-        return self._sum(self.loss.derivative, theta, rule, indices, most_records)
 
     def plain_gradient(self, theta: Vector) -> Vector:
         total = np.zeros(self.shape)
@@ -99,40 +70,6 @@ class GroupedProblem:
             slopes = np.asarray(self.loss.derivative(X @ theta, labels), dtype=np.float64)
             total += np.asarray(X.T @ (slopes * (weight if slopes.ndim == 1 else weight[:, None])))
         return total / self.records + self.ridge.gradient(theta)
-
-    def difference_sum(
-        self,
-        theta: Vector,
-        anchor: Vector,
-        *,
-        rule: Bounding,
-        indices: IntArray | None = None,
-        most_records: int = MOST_RECORDS,
-    ) -> LatticeSum:
-        both, first, second = self._paired(theta, anchor)
-        slope = self.loss.derivative
-        return self._sum(lambda z, y: slope(first(z), y) - slope(second(z), y), both, rule, indices, most_records)
-
-    def slope_sum(
-        self,
-        theta: Vector,
-        direction: Vector,
-        *,
-        clip: float,
-        indices: IntArray | None = None,
-        most_records: int = MOST_RECORDS,
-    ) -> LatticeSum:
-        both, first, second = self._paired(theta + direction, theta - direction)
-        value = self.loss.value
-        return self._scalars(
-            lambda z, y: (value(first(z), y) - value(second(z), y)) / 2, both, clip, indices, most_records
-        )
-
-    def loss_sum(
-        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
-    ) -> LatticeSum:
-        value = self.loss.value
-        return self._scalars(lambda z, y: value(z, y) - centre, theta, clip, None, most_records)
 
     def moment_sum(self, *, most_records: int = MOST_RECORDS) -> LatticeSum:
         """Sum over people of the mean of x xᵀ; one person moves it by at most row_norm² in Frobenius norm. Private."""
@@ -181,17 +118,6 @@ class GroupedProblem:
             return None, None
         alone = self._table.shape[0]
         return indices[indices < alone], indices[indices >= alone] - alone
-
-    def _paired(self, one: Vector, other: Vector) -> tuple[Vector, _Part, _Part]:
-        """Two sets of coefficients side by side, and how to find either's predictions again."""
-        both = np.column_stack([one, other])
-        if len(self.shape) == 1:
-            return both, lambda z: z[:, 0], lambda z: z[:, 1]
-        outputs = self.shape[1]
-        return both, lambda z: z[:, :outputs], lambda z: z[:, outputs:]
-
-    def __repr__(self) -> str:
-        return f"GroupedProblem(private people, {self.loss!r}, row_norm={self.row_norm:g}, domain={self.domain!r})"
 
 
 def numbered(groups: Any, rows: int) -> IntArray:

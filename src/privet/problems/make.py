@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.data import matrix, vector
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet, whole_space
 from privet.losses import FeatureMap, Loss, RecordLoss, Ridge, loss_named
@@ -16,7 +17,6 @@ from privet.problems.grouped import GroupedProblem, numbered
 from privet.problems.linear import LinearProblem
 from privet.problems.records import RecordProblem
 from privet.sums import bounded_table
-from privet.sums.table import as_matrix, as_vector
 
 __all__ = ["glm", "per_record"]
 
@@ -91,10 +91,10 @@ def glm(
     1.0
     """
     chosen = loss if isinstance(loss, Loss) else loss_named(loss)
-    rows = as_matrix(X)
+    rows = matrix(X)
     if features is not None:
         rows, row_norm = _mapped(features, rows), features.output_norm(row_norm)
-    labels = as_vector(y, rows.shape[0])
+    labels = vector(y, rows.shape[0])
     keep = np.asarray(chosen.admissible(labels), dtype=bool)
     table = bounded_table(rows, row_norm=row_norm, keep=keep)
     labels = np.where(keep, labels, 0.0)
@@ -123,7 +123,8 @@ def per_record(
     Parameters
     ----------
     loss : values and gradients of records; each must depend on its own record only
-    X, y : the records, indexable by rows; private
+    X, y : the records: arrays of numbers of any shape, one entry a record, or what `privet.data` reads as a matrix and
+        as a vector; private
     shape : the shape of θ
     domain, ridge : as in `glm`
 
@@ -133,9 +134,9 @@ def per_record(
     >>> per_record(LinearRecords(loss=SquaredLoss(factor=2)), [[1.0, 2.0]], [1.0], shape=2).shape
     (2,)
     """
-    rows = np.asarray(X)
-    labels = np.zeros(rows.shape[:1]) if y is None else np.asarray(y)
-    if rows.ndim == 0 or labels.shape[:1] != rows.shape[:1]:
+    rows = X if _is_numeric(X) else matrix(X)
+    labels = np.zeros(rows.shape[:1]) if y is None else y if _is_numeric(y) else vector(y)
+    if sparse.issparse(rows) or rows.ndim == 0 or labels.shape[:1] != rows.shape[:1]:
         raise InvalidParameter(
             "Expected X and y to be arrays of equally many records, got unequal lengths or no array: records and "
             "labels would be paired wrongly. Pass dense arrays with one row and one label a record."
@@ -151,18 +152,23 @@ def per_record(
     return RecordProblem(loss, rows, labels, shape=full, domain=chosen, ridge=Ridge(alpha=ridge))
 
 
+def _is_numeric(data: Any) -> bool:
+    """Whether it is an array that is declared to hold numbers, of any shape."""
+    return isinstance(data, np.ndarray) and data.dtype.kind in "fiub" and not np.ma.isMaskedArray(data)
+
+
 def _mapped(features: FeatureMap, rows: Any) -> Any:
     """φ of each row, in blocks of one size: no last bit of a row's image depends on how many others there are."""
     count = rows.shape[0]
     if sparse.issparse(rows):
-        return as_matrix(features.transform(rows))
+        return matrix(features.transform(rows))
     images = []
     with np.errstate(all="ignore"):
         for first in range(0, max(count, 1), _ROWS):
             block = np.zeros((_ROWS, rows.shape[1]), dtype=rows.dtype)
             here = rows[first : first + _ROWS]
             block[: len(here)] = here
-            image = as_matrix(features.transform(block))
+            image = matrix(features.transform(block))
             if image.shape[0] != _ROWS:
                 raise InvalidParameter(
                     "Expected a feature map with one image a row, got another number of them: records and labels would "

@@ -11,12 +11,12 @@ The figures import matplotlib only when one is drawn.
 
 from __future__ import annotations
 
+from privet.accounting.tradeoff import best_attack, best_guess, implied_profile, posterior
 from privet.report.accuracy import accuracy_figure
 from privet.report.canvas import save
 from privet.report.figures import comparison_figure, profile_figure, steps_figure, tradeoff_figure
 from privet.report.meaning import Attack, Meaning, meaning, reach
 from privet.report.rehearsal import Rehearsal, rehearse
-from privet.report.tradeoff import best_attack, best_guess, implied_profile, posterior
 
 __all__ = [
     "Attack",

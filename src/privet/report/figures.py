@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from privet import accounting
 from privet._checks import whole
 from privet.accounting.events import Event
+from privet.accounting.tradeoff import best_attack
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_neighbours, up, words
 from privet.report.canvas import COLOURS, FAINT, INK, canvas, styles
 from privet.report.meaning import reach, run_profile
-from privet.report.tradeoff import best_attack
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

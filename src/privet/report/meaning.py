@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from privet import accounting
 from privet.accounting.events import Event
+from privet.accounting.tradeoff import Profile, best_attack, best_guess, check_prior, implied_profile, posterior
 from privet.errors import InvalidParameter
 from privet.privacy import Guarantee, Neighbours, Words, check_neighbours, down, up, words
-from privet.report.tradeoff import Profile, best_attack, best_guess, check_prior, implied_profile, posterior
 
 __all__ = ["SMALLEST", "Attack", "Meaning", "meaning", "reach", "run_profile"]
 

@@ -1,37 +1,47 @@
-"""The algorithms, one a file. Each takes a problem and a budget, and returns what may be published."""
+"""The algorithms, one a file: each a value that plans from public facts and runs its plan, and a function for short."""
 
 from __future__ import annotations
 
-from privet.solvers.choosing import Choice, best_iterate, choose_best
+from privet.solvers.choosing import BestIterate, Choice, best_iterate, choose_best
 from privet.solvers.clipped_descent import dp_gd
-from privet.solvers.descent import Path, Release
-from privet.solvers.exponential import exponential_mechanism
-from privet.solvers.fixed_hessian import fixed_hessian_descent
-from privet.solvers.newton import newton_descent
-from privet.solvers.noisy_descent import noisy_gradient_descent
-from privet.solvers.one_step import OneStep, OneStepPlan
-from privet.solvers.perturbed_objective import objective_perturbation
-from privet.solvers.perturbed_output import output_perturbation
-from privet.solvers.plain_descent import projected_gradient_descent
-from privet.solvers.result import Draw, Result
-from privet.solvers.stochastic_descent import dp_sgd, follow
+from privet.solvers.descent import ReleaseRule
+from privet.solvers.exponential import Exponential, exponential_mechanism
+from privet.solvers.fixed_hessian import FixedHessian, fixed_hessian_descent
+from privet.solvers.newton import Newton, newton_descent
+from privet.solvers.newton_inference import NewtonInference
+from privet.solvers.noisy_descent import NoisyGradientDescent, noisy_gradient_descent
+from privet.solvers.one_step import OneStep
+from privet.solvers.perturbed_objective import ObjectivePerturbation, objective_perturbation
+from privet.solvers.perturbed_output import OutputPerturbation, output_perturbation
+from privet.solvers.result import Result
+from privet.solvers.solver import Solver, solve
+from privet.solvers.stochastic_descent import DPSGD, dp_sgd, follow
 from privet.solvers.updates import Adafactor, Adam, AdamW, GradientStep, UpdateRule
-from privet.solvers.variance_reduced import dp_svrg
-from privet.solvers.zeroth_order import zeroth_order_descent
+from privet.solvers.variance_reduced import DPSVRG, dp_svrg
+from privet.solvers.zeroth_order import ZerothOrder, zeroth_order_descent
 
-__all__ = [
+__all__ = [  # noqa: RUF022  # by letters, as everywhere: DPSGD is a class, no constant
     "Adafactor",
     "Adam",
     "AdamW",
+    "BestIterate",
     "Choice",
-    "Draw",
+    "DPSGD",
+    "DPSVRG",
+    "Exponential",
+    "FixedHessian",
     "GradientStep",
+    "Newton",
+    "NewtonInference",
+    "NoisyGradientDescent",
+    "ObjectivePerturbation",
     "OneStep",
-    "OneStepPlan",
-    "Path",
-    "Release",
+    "OutputPerturbation",
+    "ReleaseRule",
     "Result",
+    "Solver",
     "UpdateRule",
+    "ZerothOrder",
     "best_iterate",
     "choose_best",
     "dp_gd",
@@ -44,6 +54,6 @@ __all__ = [
     "noisy_gradient_descent",
     "objective_perturbation",
     "output_perturbation",
-    "projected_gradient_descent",
+    "solve",
     "zeroth_order_descent",
 ]

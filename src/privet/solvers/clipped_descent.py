@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting import Event
 from privet.clipping import Bounding
+from privet.plan import Release
 from privet.privacy import Budget, Neighbours
 from privet.problems import Problem
 from privet.randomness import Random
 from privet.sampling import FullBatch
-from privet.solvers.descent import Release
+from privet.solvers.descent import ReleaseRule
 from privet.solvers.result import Result
 from privet.solvers.stochastic_descent import dp_sgd
 from privet.solvers.updates import StepSize, UpdateRule
@@ -29,9 +29,9 @@ def dp_gd(
     step_size: StepSize = 1.0,
     update: UpdateRule | None = None,
     neighbours: Neighbours = "replace_one",
-    release: Release = "all",
+    release: ReleaseRule = "all",
     records: int | None = None,
-    also: tuple[Event, ...] = (),
+    before: tuple[Release, ...] = (),
     start: NDArray[np.float64] | None = None,
     random: Random | None = None,
 ) -> Result:
@@ -60,7 +60,7 @@ def dp_gd(
         neighbours=neighbours,
         release=release,
         records=records,
-        also=also,
+        before=before,
         start=start,
         random=random,
     )

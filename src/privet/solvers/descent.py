@@ -10,30 +10,26 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import whole
 from privet.errors import Interrupted, InvalidParameter
 from privet.geometry import ConvexSet
-from privet.plan import Plan
-from privet.privacy import Guarantee
+from privet.plan import Meter
 from privet.problems import Problem
-from privet.randomness import Random, system_random
-from privet.solvers.gradient import PrivateGradient
 from privet.solvers.progress import shown
 from privet.solvers.result import Result
 from privet.solvers.updates import UpdateRule
 
 __all__ = [
     "Path",
-    "Release",
+    "ReleaseRule",
     "check_release",
     "descend",
     "descended",
-    "guaranteed",
-    "private_descent",
     "starting_point",
 ]
 
 Vector = NDArray[np.float64]
-Release = Literal["average", "last", "all", "tail_average"]
+ReleaseRule = Literal["average", "last", "all", "tail_average"]
 """What is published of w_0, …, w_k after k noisy gradients: their mean, the last, all of them, or the mean of the last
 half (or another `tail`). They cost the same: what is not shown is post-processing (lecture 13, Wu, section 1.2)."""
 
@@ -53,7 +49,7 @@ def descend(
     steps: int,
     update: UpdateRule,
     domain: ConvexSet,
-    release: Release,
+    release: ReleaseRule,
     noise_stddev: Callable[[], float] = lambda: 0.0,
     tail: float = 0.5,
 ) -> Path:
@@ -61,11 +57,7 @@ def descend(
 
     Interrupted, it raises `Interrupted` with the path so far, of which every step is charged.
     """
-    if not (isinstance(steps, int) and not isinstance(steps, bool) and steps >= 1):
-        raise InvalidParameter(
-            f"Expected steps to be a whole number of at least 1, got {steps!r}: without a step nothing is learnt. "
-            "Use e.g. 100."
-        )
+    steps = whole("steps", steps, because="without a step nothing is learnt", use="Use e.g. 100.")
     move = update.start()
     keep = _Keeper(release, steps, start, tail)
     theta = start
@@ -80,61 +72,30 @@ def descend(
     return keep.path()
 
 
-def private_descent(
-    problem: Problem,
-    plan: Plan,
-    *,
-    update: UpdateRule,
-    release: Release,
-    delta: float,
-    start: Vector | None = None,
-    random: Random | None = None,
-    bound: float | None = None,
-) -> Result:
-    """Descend on the problem's private gradients as planned, and say what that promises at `delta`."""
-    random = random if random is not None else system_random()
-    check_release(release)
-    theta = starting_point(problem, start)
-    guarantee = guaranteed(plan, delta, random)
-    gradient = PrivateGradient(problem, plan, random=random)
-
-    return descended(
-        gradient,
-        problem=problem,
-        plan=plan,
-        guarantee=guarantee,
-        start=theta,
-        steps=plan.steps,
-        update=update,
-        release=release,
-        bound=bound,
-        noise_stddev=lambda: gradient.noise_stddev,
-    )
-
-
 def descended(
     direction: Callable[[Vector], Vector],
     *,
     problem: Problem,
-    plan: Plan,
-    guarantee: Guarantee,
-    start: Vector,
+    meter: Meter,
     steps: int,
     update: UpdateRule,
-    release: Release,
+    release: ReleaseRule,
+    start: Vector | None = None,
     bound: float | None = None,
     noise_stddev: Callable[[], float] = lambda: 0.0,
     tail: float = 0.5,
+    delta: float | None = None,
 ) -> Result:
     """Descend along released directions. The result, or in `Interrupted` the one so far, has the whole guarantee."""
+    guarantee = meter.guarantee(delta=delta)
 
     def result(path: Path) -> Result:
-        return Result(coef=path.released, guarantee=guarantee, plan=plan, bound=bound, iterates=path.points)
+        return Result(coef=path.released, guarantee=guarantee, plan=meter.plan, bound=bound, iterates=path.points)
 
     try:
         path = descend(
             direction,
-            start=start,
+            start=starting_point(problem, start),
             steps=steps,
             update=update,
             domain=problem.domain,
@@ -146,12 +107,6 @@ def descended(
         stop.partial = result(stop.partial)
         raise
     return result(path)
-
-
-def guaranteed(plan: Plan, delta: float, random: Random) -> Guarantee:
-    """The plan's guarantee; void if the randomness is a fixed seed's."""
-    found = plan.guarantee(delta=delta)
-    return found.invalidate("fixed seed: whoever knows it can subtract the noise") if random.void else found
 
 
 def starting_point(problem: Problem, start: Vector | None) -> Vector:
@@ -190,9 +145,9 @@ def check_release(release: str) -> None:
             "Expected a release that is post-processing, got 'best': choosing it reads the data again. "
             "Use release='all' and choose_best(problem, result.iterates, ...), which is charged."
         )
-    if release not in get_args(Release):
+    if release not in get_args(ReleaseRule):
         raise InvalidParameter(
-            f"Expected release to be one of {', '.join(map(repr, get_args(Release)))}, got {release!r}: "
+            f"Expected release to be one of {', '.join(map(repr, get_args(ReleaseRule)))}, got {release!r}: "
             "what is published must be known beforehand. Use 'average'."
         )
 
@@ -200,7 +155,7 @@ def check_release(release: str) -> None:
 class _Keeper:
     """Remembers of the points only what will be released."""
 
-    def __init__(self, release: Release, steps: int, start: Vector, tail: float) -> None:
+    def __init__(self, release: ReleaseRule, steps: int, start: Vector, tail: float) -> None:
         self._release = release
         self._first = steps - math.floor(steps * tail) if release == "tail_average" else 0
         self._seen, self._averaged = -1, 0

@@ -1,30 +1,153 @@
-"""Noisy fixed-Hessian descent: one private second moment of the features preconditions every private gradient."""
+"""Descent along a fixed, private upper bound on the Hessian of a generalised linear model."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting import Event, Gaussian, calibrate
-from privet.clipping import Clip, LatticeSum
+from privet._checks import between, positive, whole
+from privet.clipping import Clip
 from privet.errors import InvalidParameter
-from privet.noise import add_gaussian
-from privet.plan import Plan, check_budget
+from privet.plan import Meter, Plan, Release, SecondMoments
 from privet.privacy import Budget, Neighbours
-from privet.problems import GroupedProblem, LinearProblem
-from privet.randomness import Random, system_random
-from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point
+from privet.problems import Facts, GroupedProblem, LinearProblem, Problem, facts_of
+from privet.randomness import Random
+from privet.solvers.descent import ReleaseRule, check_release, descended, starting_point
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.planning import public_records
 from privet.solvers.result import Result
+from privet.solvers.solver import ready, solve
 from privet.solvers.updates import GradientStep
 
-__all__ = ["fixed_hessian_descent", "noisy_gram"]
+__all__ = ["SECOND_MOMENT", "FixedHessian", "check_smooth", "fixed_hessian_descent"]
 
 Vector = NDArray[np.float64]
+SECOND_MOMENT = "second moment XᵀX"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FixedHessian:
+    """θ ← Π(θ − η P v), P the inverse of a private upper bound on the Hessian, v momentum of private gradients.
+
+    For a GLM the Hessian is at most s · XᵀX/n, s the loss's smoothness (1/4 for the logistic loss). XᵀX is released
+    once, with noise, for `hessian_share` of the budget; its eigenvalues are floored at what noise alone can reach.
+
+    Theorem: ‖xxᵀ‖_F = ‖x‖² ≤ row_norm², and two such matrices differ by at most √2 of that; as a vector the symmetric
+    matrix is (diagonal, √2 × upper triangle), so the upper triangle needs only 1/√2 of the noise. All releases are
+    Gaussian and compose exactly.
+
+    Parameters
+    ----------
+    steps : private gradients to take
+    clip : per-record bound on the gradient norm
+    hessian_share : share of the budget for XᵀX, in (0, 1); the gradients have the rest
+    step_size : η, relative to the inverse curvature: 1 is a full step
+    momentum : of the gradients, in [0, 1)
+    floor : least eigenvalue of the released XᵀX, in units of the noise's typical spectral norm
+    typical_curvature : of the loss near its minimum, where that is far below the largest: steps are for it
+    release, tail : what of the path is published, and which part the tail average is over, in (0, 1]
+
+    Examples
+    --------
+    >>> from privet import Budget, glm
+    >>> from privet.problems import facts_of
+    >>> problem = glm("half_squared", [[1.0, 0.0], [0.0, 0.1]] * 500, [0.5, 0.0] * 500, row_norm=1.0)
+    >>> FixedHessian(clip=1.0).plan(facts_of(problem, "zero_out"), Budget(epsilon=1, delta=1e-6)).names
+    ('second moment XᵀX', 'gradients')
+    """
+
+    clip: float
+    steps: int = 40
+    hessian_share: float = 0.25
+    step_size: float = 1.0
+    momentum: float = 0.8
+    floor: float = 2.0
+    typical_curvature: float | None = None
+    release: ReleaseRule = "tail_average"
+    tail: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_release(self.release)
+        because = "both the Hessian and the gradients need a part of the budget"
+        between("hessian_share", self.hessian_share, 0, 1, because=because, use="Use 0.25.")
+        positive("floor", self.floor, because="the noisy matrix must be invertible", use="Use 2.")
+        because = "the average is over the last part of the path"
+        between("tail", self.tail, 0, 1, closed=(False, True), because=because, use="Use 0.5.")
+
+    def plan(
+        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
+    ) -> Plan:
+        row_norm = check_smooth(facts)
+        steps = whole("steps", self.steps, because="without a step nothing is learnt", use="Use e.g. 40.")
+        moment = Release(
+            name=SECOND_MOMENT,
+            of="x xᵀ of each row",
+            bound=SecondMoments(clip=row_norm * row_norm),
+            size=facts.shape[0] ** 2,
+        )
+        gradients = Release(
+            name="gradients",
+            of="gradients of the loss",
+            bound=Clip(clip=self.clip),
+            times=steps,
+            size=facts.dimension,
+        )
+        blank = Plan(
+            releases=(*before, moment, gradients, *after),
+            records=facts.records,
+            neighbours=facts.neighbours,
+            unit=facts.unit,
+        )
+        ratio = math.sqrt((1 - self.hessian_share) / (self.hessian_share * steps))
+        return blank.calibrated(budget, ratios={SECOND_MOMENT: ratio})
+
+    def run(
+        self,
+        plan: Plan,
+        problem: Problem,
+        *,
+        meter: Meter | None = None,
+        random: Random | None = None,
+        start: Vector | None = None,
+    ) -> Result:
+        """Release XᵀX, then descend."""
+        meter = ready(plan, meter, random)
+        facts = facts_of(problem, plan.neighbours, plan.records)
+        check_smooth(facts)
+        theta = starting_point(problem, start)
+        update = GradientStep(step_size=self._step(facts), momentum=self.momentum)
+        private = PrivateGradient(problem, meter)
+        inverse = self._inverse(plan, problem, facts, meter)  # type: ignore[arg-type]  # linear, as check_smooth found
+        return descended(
+            lambda point: inverse @ private(point),
+            problem=problem,
+            meter=meter,
+            steps=plan.times("gradients"),
+            update=update,
+            release=self.release,
+            start=theta,
+            tail=self.tail,
+        )
+
+    def _inverse(self, plan: Plan, problem: LinearProblem | GroupedProblem, facts: Facts, meter: Meter) -> Vector:
+        """The inverse of the bound on the Hessian; public."""
+        meter.open(SECOND_MOMENT, count=problem.records)
+        total = problem.moment_sum(most_records=plan.most_records(SECOND_MOMENT))
+        moment = meter.noisy_symmetric(SECOND_MOMENT, total)
+        least = self.floor * math.sqrt(2 * len(moment)) * meter.noise_stddev(SECOND_MOMENT)
+        values, vectors = np.linalg.eigh(moment)
+        smoothness = facts.smoothness or 0.0
+        curvature = smoothness * np.maximum(values, least) / plan.count + problem.ridge.alpha
+        return np.asarray((vectors / curvature) @ vectors.T)
+
+    def _step(self, facts: Facts) -> float:
+        """η, longer where the loss typically bends less than it may."""
+        if self.typical_curvature is None:
+            return self.step_size
+        proven = facts.loss.smoothness() or 1.0  # type: ignore[union-attr]  # a linear model has one
+        return self.step_size * proven / min(proven, self.typical_curvature)
 
 
 def fixed_hessian_descent(
@@ -39,31 +162,13 @@ def fixed_hessian_descent(
     floor: float = 2.0,
     tail: float = 0.5,
     neighbours: Neighbours = "replace_one",
-    release: Release = "tail_average",
+    release: ReleaseRule = "tail_average",
     records: int | None = None,
-    also: tuple[Event, ...] = (),
+    before: tuple[Release, ...] = (),
     start: Vector | None = None,
     random: Random | None = None,
 ) -> Result:
-    """θ ← Π(θ − η P v), P the inverse of a private upper bound on the Hessian, v momentum of private gradients.
-
-    For a GLM the Hessian is at most s · XᵀX/n, s the loss's smoothness (1/4 for the logistic loss). XᵀX is released
-    once, with noise, for `hessian_share` of the budget; its eigenvalues are floored at what noise alone can reach.
-
-    Theorem: ‖xxᵀ‖_F = ‖x‖² ≤ row_norm²; as a vector the symmetric matrix is (diagonal, √2 × upper triangle), so
-    the upper triangle needs only 1/√2 of the noise. All releases are Gaussian and compose exactly.
-
-    Parameters
-    ----------
-    problem : a generalised linear model with a smooth loss
-    steps : private gradients to take
-    clip : per-record bound on the gradient norm
-    hessian_share : of the squared signal-to-noise ratio, in (0, 1)
-    step_size : η, relative to the inverse curvature: 1 is a full step
-    floor : least eigenvalue of the released XᵀX, in units of the noise's typical spectral norm
-    tail : which part of the path the tail average is over, in (0, 1]
-    also : releases made before, e.g. of feature ranges, that the same budget has to cover
-    others : as in `dp_sgd`
+    """Run `FixedHessian` on a problem, all of it for one budget; other parameters as in `dp_sgd`.
 
     Examples
     --------
@@ -71,84 +176,40 @@ def fixed_hessian_descent(
     >>> from privet.solvers import fixed_hessian_descent
     >>> problem = glm("half_squared", [[1.0, 0.0], [0.0, 0.1]] * 500, [0.5, 0.0] * 500, row_norm=1.0)
     >>> fixed_hessian_descent(problem, budget=Budget(epsilon=1, delta=1e-6), clip=1.0).plan.event
-    Gaussian(noise_multiplier=...) * 40 + Gaussian(noise_multiplier=...)
+    Gaussian(noise_multiplier=...).under('replace_one') + Gaussian(noise_multiplier=...) * 40
     """
-    check_budget(budget)
-    check_release(release)
-    if not 0 < hessian_share < 1:
-        raise InvalidParameter(
-            f"Expected hessian_share in (0, 1), got {hessian_share!r}: both the Hessian and the gradients need a part "
-            "of the budget. Use 0.25."
-        )
-    if not (math.isfinite(floor) and floor > 0):
-        raise InvalidParameter(
-            f"Expected floor to be a positive finite number, got {floor!r}: the noisy matrix must be invertible. Use 2."
-        )
-    if not 0 < tail <= 1:
-        raise InvalidParameter(
-            f"Expected tail in (0, 1], got {tail!r}: the average is over the last part of the path. Use 0.5."
-        )
-    smoothness = _smoothness(problem)
-    random = random if random is not None else system_random()
-    count = public_records(problem, neighbours, records)
-    blank = Plan(bounding=Clip(clip=clip), steps=steps, records=count, neighbours=neighbours, unit=problem.unit)
-    ratio = math.sqrt((1 - hessian_share) / (hessian_share * steps))
-
-    def priced(noise: float) -> Plan:
-        return replace(blank, noise_multiplier=noise, also=(Gaussian(noise_multiplier=noise * ratio), *also))
-
-    noise = calibrate(lambda s: priced(s).event, epsilon=budget.epsilon, delta=budget.delta, neighbours=neighbours)
-    plan = priced(noise)
-    guarantee = guaranteed(plan, budget.delta, random)
-    private = PrivateGradient(problem, plan, random=random)
-    theta = starting_point(problem, start)
-
-    moment = noisy_gram(problem.moment_sum(most_records=plan.most_records), noise * ratio, random)
-    least = floor * math.sqrt(2 * len(moment)) * noise * ratio * problem.row_norm**2
-    values, vectors = np.linalg.eigh(moment)
-    curvature = smoothness * np.maximum(values, least) / count + problem.ridge.alpha
-    inverse = (vectors / curvature) @ vectors.T
-    return descended(
-        lambda point: inverse @ private(point),
-        problem=problem,
-        plan=plan,
-        guarantee=guarantee,
-        start=theta,
+    solver = FixedHessian(
         steps=steps,
-        update=GradientStep(step_size=step_size, momentum=momentum),
+        clip=clip,
+        hessian_share=hessian_share,
+        step_size=step_size,
+        momentum=momentum,
+        floor=floor,
         release=release,
         tail=tail,
     )
-
-
-def noisy_gram(total: LatticeSum, multiplier: float, random: Random) -> Vector:
-    """Release a sum of x xᵀ: noise of `multiplier` × row_norm² on the diagonal, 1/√2 of that above it, mirrored."""
-    stddev = math.nextafter(multiplier * total.clip, math.inf)
-    size = len(total.units)
-    above = np.triu_indices(size, 1)
-    released = np.zeros((size, size))
-    released[above] = add_gaussian(
-        total.units[above],
-        step=total.step,
-        noise_stddev=stddev * math.sqrt(0.5) * (1 + 2.0**-50),
+    return solve(
+        solver,
+        problem,
+        budget=budget,
+        neighbours=neighbours,
+        records=records,
+        before=before,
         random=random,
+        start=start,
     )
-    released += released.T
-    diagonal = np.diag_indices(size)
-    released[diagonal] = add_gaussian(total.units[diagonal], step=total.step, noise_stddev=stddev, random=random)
-    return released
 
 
-def _smoothness(problem: LinearProblem | GroupedProblem) -> float:
-    if not isinstance(problem, LinearProblem | GroupedProblem):
+def check_smooth(facts: Facts) -> float:
+    """Return the bound on rows of a generalised linear model with a smooth loss, else say why it must be one."""
+    if facts.row_norm is None or facts.loss is None:
         raise InvalidParameter(
-            f"Expected a generalised linear model, got {type(problem).__name__}: only there is the Hessian bounded by "
+            "Expected a generalised linear model, got another problem: only there is the Hessian bounded by "
             "the features' second moment. Use glm(...), or a first-order solver."
         )
-    found = problem.loss.smoothness(problem.prediction_bound)
-    if not found:
+    if not facts.smoothness:
         raise InvalidParameter(
-            f"Expected a smooth loss with some curvature, got {problem.loss!r}: a step along its inverse Hessian is "
+            f"Expected a smooth loss with some curvature, got {facts.loss!r}: a step along its inverse Hessian is "
             "not defined. Use a smooth loss such as 'logistic', 'huber' or 'smoothed_hinge', or a bounded domain."
         )
-    return found
+    return facts.row_norm

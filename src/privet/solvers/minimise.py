@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 from privet.geometry.whole_space import WholeSpace
 from privet.problems import LinearProblem
-from privet.solvers.smooth import smoothness
+from privet.solvers.smooth_model import smoothness
 from privet.sums import gram_sum
 
 __all__ = ["Minimiser"]
@@ -46,7 +46,7 @@ class Minimiser:
 
     Parameters
     ----------
-    problem : convex and smooth on its domain; see smooth.py
+    problem : convex and smooth on its domain; see smooth_model.py
     clip : bound on a record's gradient norm, enforced
     strength : of the penalty, in units of the *sum* of losses
     centre : of the penalty, shaped as the coefficients
@@ -85,7 +85,11 @@ class Minimiser:
     @property
     def clip_smoothness(self) -> float:
         """By how much one record's clipped gradient changes at most, per unit of w."""
-        return smoothness(self.problem) * self.problem.row_norm**2
+        return self._smoothness * self.problem.row_norm**2
+
+    @property
+    def _smoothness(self) -> float:
+        return smoothness(self.problem.loss, self.problem.prediction_bound)
 
     def solve(self, tolerance: float, *, tilt: Vector | None = None) -> Vector:
         """A point within `tolerance` of the minimiser in the sense of the class. Private."""
@@ -128,7 +132,7 @@ class Minimiser:
                     if curvature:
                         bends = np.asarray(loss.curvature(z, y), dtype=np.float64) * (np.abs(slopes) < cap)
                     slopes = np.clip(slopes, -cap, cap)
-                else:  # several outputs are never clipped, see smooth.py; an empty row is zero anyway
+                else:  # several outputs are never clipped, see smooth_model.py; an empty row is zero anyway
                     bends = np.zeros(0)
             yield x, slopes, bends
 
@@ -156,7 +160,7 @@ class Minimiser:
         else:
             present = table.inverse_norms[table.inverse_norms > 0] / table.step
             largest = float(np.sum(present**-2.0)) * (1 + 1e-6)
-        return self.strength + smoothness(self.problem) * max(largest, 0.0)
+        return self.strength + self._smoothness * max(largest, 0.0)
 
     def _project(self, w: Vector) -> Vector:
         return w if self._free else np.asarray(self.problem.domain.project(w.reshape(-1))).reshape(w.shape)

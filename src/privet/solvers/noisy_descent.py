@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import whole
 from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
-from privet.plan import Plan, check_budget
+from privet.plan import Meter, Plan, Release, gradient_plan
+from privet.plan.plan import check_budget
 from privet.privacy import Budget, Neighbours
-from privet.problems import GroupedProblem, LinearProblem, Problem
+from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
-from privet.solvers.descent import Release, check_release, private_descent
-from privet.solvers.planning import public_records
+from privet.solvers.descent import ReleaseRule, check_release, descended
+from privet.solvers.gradient import PrivateGradient
 from privet.solvers.result import Result
+from privet.solvers.solver import ready, solve
 from privet.solvers.updates import GradientStep, StepSize
 from privet.theory import plan_for
 from privet.theory.prescription import Method, Prescription
 
-__all__ = ["noisy_gradient_descent"]
+__all__ = ["NoisyGradientDescent", "noisy_gradient_descent", "proven_lipschitz"]
 
-_METHODS: dict[Release, Method] = {
+_METHODS: dict[ReleaseRule, Method] = {
     "average": "average",
     "all": "last_linear",  # of all iterates, coef is the last
     "last": "last_linear",
     "tail_average": "average",
 }
-_PROVEN: dict[Method, tuple[Release, ...]] = {
+_PROVEN: dict[Method, tuple[ReleaseRule, ...]] = {
     "average": ("average",),
     "rank": ("average",),
     "last_linear": ("last", "all"),
@@ -38,12 +41,151 @@ _PROVEN: dict[Method, tuple[Release, ...]] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoisyGradientDescent:
+    """w_t = Π(w_{t−1} − η (∇L(w_{t−1}) + noise)), with T, η and noise by theorem unless given.
+
+    On a bounded domain this is noisy projected gradient descent (lecture 13, Wu, algorithm 2); on the whole space,
+    noisy gradient descent, also called Langevin (lecture 13, Brown, algorithm 1), whose bound depends on the rank of
+    the data and not on d. Gradients are bounded by the Lipschitz constant that loss, rows and domain prove; it is
+    enforced, never believed.
+
+    Promise: the guarantee meets the budget; `result.bound` is the proven excess risk of `coef` over the domain. It is
+    None where no theorem applies: another release than the method's, a loss that is not convex, per-record losses, or
+    a budget that pays for other releases too.
+
+    Parameters
+    ----------
+    release : "average", "last", "all" or "tail_average": one privacy cost, different theorems
+    method : the theorem, if not the release's usual one: "last" for steps c/√t, "rank" for the rank bound
+    steps : noisy gradients to take; by theorem if left out, at most `max_steps`
+    step_size : η or a function of t = 1, 2, …; by theorem if left out. Given, no bound is claimed
+    radius : a public bound on ‖start − minimiser‖; by default the domain's radius, for a start at its centre;
+        required on the whole space
+    rank : a public bound on the rank of the records, for method="rank"
+    lipschitz : a bound on gradient norms, if none is proven, or a smaller one; enforced by clipping
+
+    Examples
+    --------
+    >>> from privet import Budget, l2_ball
+    >>> from privet.losses import LogisticLoss
+    >>> from privet.problems import Facts
+    >>> facts = Facts(records=2000, shape=(3,), neighbours="replace_one", loss=LogisticLoss(), row_norm=1.0,
+    ...               domain=l2_ball(radius=5))
+    >>> NoisyGradientDescent().plan(facts, Budget(epsilon=1, delta=1e-6)).event
+    Gaussian(noise_multiplier=...) * ...
+    """
+
+    release: ReleaseRule = "average"
+    method: Method | None = None
+    steps: int | None = None
+    step_size: StepSize | None = None
+    radius: float | None = None
+    rank: int | None = None
+    lipschitz: float | None = None
+    max_steps: int = 5_000
+
+    def __post_init__(self) -> None:
+        check_release(self.release)
+        if self.steps is not None:
+            whole("steps", self.steps, because="without a step nothing is learnt", use="Use e.g. 100.")
+
+    def plan(
+        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
+    ) -> Plan:
+        check_budget(budget)
+        prescription = self._prescribed(facts, budget)
+        steps = self.steps
+        if prescription is not None and prescription.noisy_steps is not None:
+            steps = prescription.noisy_steps
+        own = gradient_plan(
+            bounding=Declared(lipschitz=proven_lipschitz(facts, self.lipschitz)),
+            steps=1 if steps is None else steps,
+            records=facts.records,
+            neighbours=facts.neighbours,
+            unit=facts.unit,
+        )
+        gradients = replace(own["gradients"], size=facts.dimension)
+        return replace(own, releases=(*before, gradients, *after)).calibrated(budget)
+
+    def run(
+        self,
+        plan: Plan,
+        problem: Problem,
+        *,
+        meter: Meter | None = None,
+        random: Random | None = None,
+        start: NDArray[np.float64] | None = None,
+    ) -> Result:
+        """Descend as planned, with the theorem's step size. A `start` of one's own needs a `radius`."""
+        if start is not None and self.radius is None:
+            raise InvalidParameter(
+                "Expected radius=... with a start of your own, got none: the domain's radius bounds the distance from "
+                "its centre only. Pass a public bound on the distance of the minimiser from the start."
+            )
+        meter = ready(plan, meter, random)
+        facts = facts_of(problem, plan.neighbours, plan.records)
+        prescription = self._prescribed(facts, check_budget(plan.budget))  # type: ignore[arg-type]  # refused if None
+        alone = plan.names == ("gradients",)  # else part of the budget, and so more noise, is for other releases
+        proven = self.release in _PROVEN[self._theorem] and _convex(facts, plan["gradients"].bound.clip)  # type: ignore[union-attr]
+        bound = None
+        if prescription is not None and self.step_size is None and proven and alone:
+            bound = prescription.excess_risk
+        eta = self.step_size if self.step_size is not None else prescription.step_size_at  # type: ignore[union-attr]
+        gradient = PrivateGradient(problem, meter)
+        return descended(
+            gradient,
+            problem=problem,
+            meter=meter,
+            steps=plan.times("gradients"),
+            update=GradientStep(step_size=eta),
+            release=self.release,
+            start=start,
+            bound=bound,
+            noise_stddev=lambda: gradient.noise_stddev,
+        )
+
+    @property
+    def _theorem(self) -> Method:
+        return self.method if self.method is not None else _METHODS[self.release]
+
+    def _prescribed(self, facts: Facts, budget: Budget) -> Prescription | None:
+        """The theorem's parameters, with at least one noisy gradient; None if the caller has set them all."""
+        method, domain = self._theorem, facts.domain
+        gradient_norm = proven_lipschitz(facts, self.lipschitz)
+        distance = _distance(facts, self.radius)
+        _check_domain(method, facts)
+        if self.steps is not None and self.step_size is not None:
+            return None
+        width = domain.diameter if method == "last" else None  # other theorems need the distance alone
+        reach = distance if width is None else min(max(distance, width / 2), width)
+
+        def ask(iterates: int | None) -> Prescription:
+            return plan_for(
+                n=facts.records,
+                d=facts.dimension,
+                radius=reach,
+                diameter=width,
+                lipschitz=gradient_norm,
+                budget=budget,
+                neighbours=facts.neighbours,
+                method=method,
+                rank=self.rank,
+                steps=iterates,
+                max_steps=None if iterates is not None else self.max_steps,
+            )
+
+        extra = 0 if method == "last" else 1  # averages and linear decay count the start among their T iterates
+        found = ask(None if self.steps is None else self.steps + extra)
+        return found if found.noisy_steps else ask(1 + extra)
+
+
 def noisy_gradient_descent(
     problem: Problem,
     *,
     budget: Budget,
     neighbours: Neighbours = "replace_one",
-    release: Release = "average",
+    release: ReleaseRule = "average",
     method: Method | None = None,
     steps: int | None = None,
     step_size: StepSize | None = None,
@@ -52,34 +194,22 @@ def noisy_gradient_descent(
     lipschitz: float | None = None,
     records: int | None = None,
     max_steps: int = 5_000,
+    before: tuple[Release, ...] = (),
     start: NDArray[np.float64] | None = None,
     random: Random | None = None,
 ) -> Result:
-    """w_t = Π(w_{t−1} − η (∇L(w_{t−1}) + noise)), with T, η and noise by theorem unless given.
-
-    On a bounded domain this is noisy projected gradient descent (lecture 13, Wu, algorithm 2); on the whole space,
-    noisy gradient descent, also called Langevin (lecture 13, Brown, algorithm 1), whose bound depends on the rank of
-    the data and not on d. Gradients are bounded by the Lipschitz constant that loss, rows and domain prove; it is
-    enforced, never believed.
-
-    Promise: `result.guarantee` meets `budget`; `result.bound` is the proven excess risk of `coef` over the domain. It
-    is None where no theorem applies: another release than the method's, a loss that is not convex, per-record losses.
+    """Run `NoisyGradientDescent` on a problem; with a `start` of one's own, `radius` is by default the diameter.
 
     Parameters
     ----------
     problem : what is minimised
     budget : the (epsilon, delta) to meet
     neighbours : "replace_one" by default, the lectures' relation
-    release : "average", "last", "all" or "tail_average": one price, different theorems
-    method : the theorem, if not the release's usual one: "last" for steps c/√t, "rank" for the rank bound
-    steps : noisy gradients to take; by theorem if left out, at most `max_steps`
-    step_size : η or a function of t = 1, 2, …; by theorem if left out. Given, no bound is claimed
-    radius : a public bound on ‖start − minimiser‖; the domain's radius by default; required on the whole space
-    rank : a public bound on the rank of the records, for method="rank"
-    lipschitz : a bound on gradient norms, if none is proven, or a smaller one; enforced by clipping
     records : under "add_remove", a public guess of the number of records
+    before : releases made before, e.g. of feature ranges, that the same budget has to cover
     start : public; the domain's centre by default
-    random : the operating system's by default; a fixed seed voids the guarantee
+    random : the operating system's by default; a fixed seed invalidates the guarantee
+    others : as in `NoisyGradientDescent`
 
     Examples
     --------
@@ -93,107 +223,31 @@ def noisy_gradient_descent(
     >>> result.coef.shape, result.guarantee.epsilon <= 1, round(result.bound, 3)
     ((3,), True, 0.079)
     """
-    check_budget(budget)
-    check_release(release)
-    count = public_records(problem, neighbours, records)
-    gradient_norm = _lipschitz(problem, lipschitz)
-    blank = Plan(
-        bounding=Declared(lipschitz=gradient_norm),
-        steps=1 if steps is None else steps,
-        records=count,
-        neighbours=neighbours,
-        unit=problem.unit,
-    )
-    distance = _distance(problem, radius, start)
-    usual = method if method is not None else _METHODS[release]
-    _check_domain(usual, problem)
-    if steps is not None and step_size is not None:
-        prescription = None
-    else:
-        prescription = _prescribed(
-            usual, problem, count, distance, gradient_norm, budget, neighbours, rank, steps, max_steps
-        )
-    if prescription is not None and prescription.noisy_steps is not None:
-        blank = replace(blank, steps=prescription.noisy_steps)
-    plan = blank.calibrated(budget)
-    bound = None
-    if prescription is not None and step_size is None and release in _PROVEN[usual] and _convex(problem, gradient_norm):
-        bound = prescription.excess_risk
-    eta = step_size if step_size is not None else prescription.step_size_at  # type: ignore[union-attr]
-    return private_descent(
-        problem,
-        plan,
-        update=GradientStep(step_size=eta),
+    solver = NoisyGradientDescent(
         release=release,
-        delta=budget.delta,
-        start=start,
+        method=method,
+        steps=steps,
+        step_size=step_size,
+        radius=problem.domain.diameter if start is not None and radius is None else radius,
+        rank=rank,
+        lipschitz=lipschitz,
+        max_steps=max_steps,
+    )
+    return solve(
+        solver,
+        problem,
+        budget=budget,
+        neighbours=neighbours,
+        records=records,
+        before=before,
         random=random,
-        bound=bound,
+        start=start,
     )
 
 
-def _prescribed(
-    method: Method,
-    problem: Problem,
-    count: int,
-    distance: float,
-    gradient_norm: float,
-    budget: Budget,
-    neighbours: Neighbours,
-    rank: int | None,
-    steps: int | None,
-    max_steps: int,
-) -> Prescription:
-    """The theorem's parameters, with at least one noisy gradient."""
-    width = problem.domain.diameter if method == "last" else None  # other theorems need the distance alone
-    reach = distance if width is None else min(max(distance, width / 2), width)
-
-    def ask(iterates: int | None) -> Prescription:
-        return plan_for(
-            n=count,
-            d=math.prod(problem.shape),
-            radius=reach,
-            diameter=width,
-            lipschitz=gradient_norm,
-            budget=budget,
-            neighbours=neighbours,
-            method=method,
-            rank=rank,
-            steps=iterates,
-            max_steps=None if iterates is not None else max_steps,
-        )
-
-    extra = 0 if method == "last" else 1  # averages and linear decay count the start among their T iterates
-    found = ask(None if steps is None else steps + extra)
-    return found if found.noisy_steps else ask(1 + extra)
-
-
-def _check_domain(method: Method, problem: Problem) -> None:
-    """Refuse a theorem that does not hold on such a domain."""
-    if method == "rank" and not isinstance(problem.domain, WholeSpace):
-        raise InvalidParameter(
-            f"Expected the whole space as domain for method='rank', got {problem.domain!r}: a projection mixes noise "
-            "into the span of the records. Leave the domain out, or use method='average'."
-        )
-    if method == "last" and not math.isfinite(problem.domain.diameter):
-        raise InvalidParameter(
-            f"Expected a bounded domain for method='last', got {problem.domain!r}: steps c/√t need its diameter. "
-            "Bound the domain, or use method='last_linear'."
-        )
-
-
-def _convex(problem: Problem, gradient_norm: float) -> bool:
-    """Whether the gradients, as bounded, are those of a convex loss: clipping keeps that only for one output."""
-    linear = isinstance(problem, LinearProblem | GroupedProblem)
-    if not (linear and problem.loss.convex and problem.ridge.alpha == 0):  # type: ignore[attr-defined]  # linear
-        return False
-    proven = problem.lipschitz
-    one = isinstance(problem, LinearProblem) and problem.loss.outputs == 1  # and one row a record
-    return one or (proven is not None and gradient_norm >= proven)
-
-
-def _lipschitz(problem: Problem, declared: float | None) -> float:
-    found = declared if declared is not None else problem.lipschitz
+def proven_lipschitz(facts: Facts, declared: float | None) -> float:
+    """The bound on gradient norms that is declared, or else the proven one; refuses a problem without either."""
+    found = declared if declared is not None else facts.lipschitz
     if found is None:
         raise InvalidParameter(
             "Expected a problem whose gradients have a proven bound, got one without: the theorem needs it. "
@@ -202,10 +256,31 @@ def _lipschitz(problem: Problem, declared: float | None) -> float:
     return found
 
 
-def _distance(problem: Problem, radius: float | None, start: NDArray[np.float64] | None) -> float:
-    found = radius
-    if found is None:
-        found = problem.domain.radius if start is None else problem.domain.diameter
+def _check_domain(method: Method, facts: Facts) -> None:
+    """Refuse a theorem that does not hold on such a domain."""
+    if method == "rank" and not isinstance(facts.domain, WholeSpace):
+        raise InvalidParameter(
+            f"Expected the whole space as domain for method='rank', got {facts.domain!r}: a projection mixes noise "
+            "into the span of the records. Leave the domain out, or use method='average'."
+        )
+    if method == "last" and not math.isfinite(facts.domain.diameter):
+        raise InvalidParameter(
+            f"Expected a bounded domain for method='last', got {facts.domain!r}: steps c/√t need its diameter. "
+            "Bound the domain, or use method='last_linear'."
+        )
+
+
+def _convex(facts: Facts, gradient_norm: float) -> bool:
+    """Whether the gradients, as bounded, are those of a convex loss: clipping keeps that only for one output."""
+    if facts.loss is None or facts.row_norm is None or not facts.loss.convex or facts.ridge.alpha != 0:
+        return False
+    proven = facts.lipschitz
+    one = facts.unit == "record" and facts.loss.outputs == 1  # and one row a record
+    return one or (proven is not None and gradient_norm >= proven)
+
+
+def _distance(facts: Facts, radius: float | None) -> float:
+    found = facts.domain.radius if radius is None else radius
     if not (math.isfinite(found) and found > 0):
         raise InvalidParameter(
             f"Expected a finite positive radius, got {found!r}: on an unbounded domain the step size needs a public "

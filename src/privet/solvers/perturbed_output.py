@@ -6,35 +6,33 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.accounting import Event, Gaussian, calibrate
-from privet.accounting.gaussian import largest_mu
+from privet._checks import positive, whole
 from privet.accounting.numerics import upward
-from privet.clipping.rules import FloatArray
 from privet.errors import InvalidParameter
-from privet.noise import add_gaussian
-from privet.plan import Plan, check_budget
+from privet.plan import Computed, Meter, Plan, Release
+from privet.plan.plan import check_budget, whole_noise
 from privet.privacy import Budget, Neighbours
-from privet.problems import LinearProblem, Problem
-from privet.randomness import Random, system_random
-from privet.solvers.descent import guaranteed, project
+from privet.problems import Facts, LinearProblem, Problem, facts_of
+from privet.randomness import Random
+from privet.solvers.descent import project
+from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
+from privet.solvers.minimiser_lattice import lattice_of, on_lattice, slack_of
 from privet.solvers.result import Result
-from privet.solvers.smooth import bounded_records, default_reach, linear_problem
+from privet.solvers.smooth_model import default_reach, gradient_bound, most_records
+from privet.solvers.solver import ready, solve
 from privet.theory import output_perturbation_bound, plan_for
 
-__all__ = ["SolvedTo", "lattice_of", "on_lattice", "output_perturbation", "slack_of"]
+__all__ = ["OutputPerturbation", "SolvedTo", "output_perturbation"]
 
-Vector = NDArray[np.float64]
-
+MINIMISER = "minimiser"
 _FINE = 2.0**-16  # the tolerance aimed at, as a part of the sensitivity
-_LATTICE = 40  # bits of the noise's standard deviation
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SolvedTo:
-    """How one record's influence on a minimiser is bounded: by strong convexity, a clip, and a certified solver.
+    """How far one record moves a computed minimiser: by strong convexity, a clip, and a certified solver. Public.
 
     Promise: emptying, adding or removing a record moves the computed minimiser by at most `clip`, exchanging one by
     at most 2 × `clip`: gradient_clip/strength for the exact one, and 2 × `tolerance` for what was computed.
@@ -53,15 +51,149 @@ class SolvedTo:
     def clip(self) -> float:
         return upward(upward(self.gradient_clip / self.strength) + 2.0 * self.tolerance)
 
-    def factor(self, norms: FloatArray) -> FloatArray | None:
-        return None
 
-    def describe(self) -> str:
-        return (
-            "the loss is convex and as smooth as it declares, each gradient is clipped to norm "
-            f"{self.gradient_clip:g}, the sum of losses has a penalty of strength {self.strength:g}, and the minimiser "
-            f"is computed to within {self.tolerance:.3g}, which is certified and counted in the sensitivity"
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OutputPerturbation:
+    """argmin over the domain of L(w) + (λ/2)‖w − centre‖², plus Gaussian noise, projected back.
+
+    Promise: the guarantee meets the budget, however well or badly the problem is conditioned: the minimiser is
+    computed to a certified tolerance, which is part of the sensitivity. Whether there is a result never depends on the
+    data. `result.bound` is the proven excess risk over the points within `radius`, if no ridge was asked for.
+    Theorem: the minimiser of a sum with penalty strength Λ = λ · records moves by at most clip/Λ when a record is
+    emptied, added or removed, by twice that when it is exchanged; docs/proofs/perturbation.md, section 1. Lecture:
+    Razaviyayn, output perturbation (rows 76 to 79).
+
+    Parameters
+    ----------
+    regularisation : λ; by default the problem's own ridge, or the theorem's λ if it has none. It must not come from
+        the data
+    clip : bound on a record's gradient norm, enforced; the proven Lipschitz constant by default
+    radius : public bound on ‖centre − minimiser‖; the domain's radius by default; needed on an unbounded domain
+    most_records : under "add_remove", a public bound on the number of records; 2^27 by default
+
+    Examples
+    --------
+    >>> from privet import Budget, l2_ball
+    >>> from privet.losses import LogisticLoss
+    >>> from privet.problems import Facts
+    >>> facts = Facts(records=2000, shape=(3,), neighbours="replace_one", loss=LogisticLoss(), row_norm=1.0,
+    ...               domain=l2_ball(radius=5))
+    >>> OutputPerturbation().plan(facts, Budget(epsilon=1, delta=1e-6)).names
+    ('minimiser',)
+    """
+
+    regularisation: float | None = None
+    clip: float | None = None
+    radius: float | None = None
+    most_records: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.radius is not None:
+            because = "the theorem balances noise and penalty with it"
+            use = "Pass a public bound on the distance of the minimiser from the centre."
+            positive("radius", self.radius, because=because, use=use)
+        if self.most_records is not None:
+            because = "rounding is allowed for so many records"
+            whole("most_records", self.most_records, because=because, use="Pass a plain int, or leave it out.")
+
+    def plan(
+        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
+    ) -> Plan:
+        clip = gradient_bound(facts, self.clip)
+        strength = self._strength(facts, clip, check_budget(budget))
+        minimiser = Release(
+            name=MINIMISER,
+            of="losses, in the minimiser of their sum and a penalty",
+            bound=Computed(
+                how="the loss is convex and as smooth as it declares, each gradient is clipped to norm "
+                f"{clip:g}, the sum of losses has a penalty of strength {strength:g}, and the minimiser is computed to "
+                "a tolerance that is certified and counted in the sensitivity"
+            ),
+            size=facts.dimension,
+            noise_multiplier=math.nan if before or after else whole_noise(budget, facts.neighbours),
         )
+        blank = Plan(
+            releases=(*before, minimiser, *after),
+            records=facts.records,
+            neighbours=facts.neighbours,
+            unit=facts.unit,
+        )
+        return blank.calibrated(budget)
+
+    def run(self, plan: Plan, problem: Problem, *, meter: Meter | None = None, random: Random | None = None) -> Result:
+        """Solve and release."""
+        meter = ready(plan, meter, random)
+        solver, solved, tolerance, step = self._settled(plan, problem)
+        model, sensitivity = solver.problem, solved.clip
+        guarantee = meter.guarantee()
+        stddev = meter.noise_stddev(MINIMISER, sensitivity=sensitivity)
+        meter.open(MINIMISER, count=model.records)
+        found = on_lattice(solver.solve(tolerance), step, solver)
+        noisy = meter.noisy_units(MINIMISER, found, step=step, sensitivity=sensitivity)
+        bound, distance = None, self._distance(facts_of(model, plan.neighbours, plan.records))
+        if model.ridge.alpha == 0 and distance is not None:
+            bound = _bound(model, distance, solved, solved.strength / plan.count, stddev)
+        return Result(coef=project(model.domain, noisy), guarantee=guarantee, plan=plan, bound=bound)
+
+    def solved_to(self, plan: Plan, problem: Problem) -> SolvedTo:
+        """What bounds one record's influence when `plan` is run on `problem`; public."""
+        return self._settled(plan, problem)[1]
+
+    def _settled(self, plan: Plan, problem: Problem) -> tuple[Minimiser, SolvedTo, float, float]:
+        """The solver, the sensitivity, the tolerance to solve to and the lattice, all by public facts."""
+        check_problem(plan, problem)
+        facts = facts_of(problem, plan.neighbours, plan.records)
+        clip = gradient_bound(facts, self.clip)
+        strength = self._strength(facts, clip, plan.budget)
+        centre = np.asarray(facts.domain.centre(facts.dimension)).reshape(facts.shape)
+        solver = Minimiser(
+            problem=problem,  # type: ignore[arg-type]  # linear, as gradient_bound found
+            clip=clip,
+            strength=strength,
+            centre=centre * (1.0 - facts.ridge.alpha * plan.count / strength),  # of ridge and λ together
+            reach=default_reach(facts, clip, self._distance(facts)),
+        )
+        exact = clip / strength
+        step = lattice_of(plan[MINIMISER].noise_multiplier * exact, solver)
+        most = most_records(plan, problem, self.most_records)
+        tolerance = max(_FINE * exact, solver.least_tolerance(records=most))
+        allowed = upward(tolerance + slack_of(step, solver))
+        return solver, SolvedTo(gradient_clip=clip, strength=strength, tolerance=allowed), tolerance, step
+
+    def _distance(self, facts: Facts) -> float | None:
+        found = self.radius if self.radius is not None else facts.domain.radius
+        return found if math.isfinite(found) else None
+
+    def _strength(self, facts: Facts, clip: float, budget: Budget | None) -> float:
+        """Λ, of the sum of losses: ridge and regularisation together, or the theorem's."""
+        own, count, radius = facts.ridge.alpha, facts.records, self._distance(facts)
+        if self.regularisation is not None:
+            total = own + self.regularisation
+            if not (math.isfinite(total) and self.regularisation >= 0 and total > 0):
+                raise InvalidParameter(
+                    f"Expected a positive regularisation, got {self.regularisation!r} and a ridge of {own:g}: without "
+                    "strong convexity one record can move the minimiser anywhere, and no noise hides it. Pass "
+                    "regularisation > 0, or leave it out."
+                )
+            return total * count
+        if own > 0:
+            return own * count
+        if radius is None:
+            raise InvalidParameter(
+                "Expected regularisation, a ridge, or a radius, got none on an unbounded domain: without strong "
+                "convexity one record can move the minimiser anywhere, and the theorem's λ needs a radius. Pass one of "
+                "them, chosen without the data."
+            )
+        found = plan_for(
+            n=count,
+            d=facts.dimension,
+            radius=radius,
+            lipschitz=clip,
+            budget=check_budget(budget),  # type: ignore[arg-type]  # refused if there is none
+            neighbours=facts.neighbours,
+            method="output_perturbation",
+        ).regularisation
+        return count * found  # type: ignore[operator]  # this method has one
 
 
 def output_perturbation(
@@ -74,31 +206,20 @@ def output_perturbation(
     radius: float | None = None,
     records: int | None = None,
     most_records: int | None = None,
-    also: tuple[Event, ...] = (),
+    before: tuple[Release, ...] = (),
     random: Random | None = None,
 ) -> Result:
-    """argmin over the domain of L(w) + (λ/2)‖w − centre‖², plus Gaussian noise, projected back.
-
-    Promise: `result.guarantee` meets `budget`, however well or badly the problem is conditioned: the minimiser is
-    computed to a certified tolerance, which is part of the sensitivity. Whether there is a result never depends on the
-    data. `result.bound` is the proven excess risk over the points within `radius`, if no ridge was asked for.
-    Theorem: the minimiser of a sum with penalty strength Λ = λ · records moves by at most clip/Λ when a record is
-    emptied, added or removed, by twice that when it is exchanged; docs/proofs/perturbation.md, section 1. Lecture:
-    Razaviyayn, output perturbation (rows 76 to 79).
+    """Run `OutputPerturbation` on a generalised linear model with a convex, smooth loss.
 
     Parameters
     ----------
-    problem : a generalised linear model with a convex, smooth loss
+    problem : what is minimised
     budget : the (epsilon, delta) to meet
     neighbours : which data sets must look alike
-    regularisation : λ; by default the problem's own ridge, or the theorem's λ if it has none. It must not come from
-        the data
-    clip : bound on a record's gradient norm, enforced; the proven Lipschitz constant by default
-    radius : public bound on ‖centre − minimiser‖; the domain's radius by default; needed on an unbounded domain
     records : under "add_remove", a public guess of the number of records
-    most_records : under "add_remove", a public bound on it; 2^27 by default
-    also : releases made before, e.g. of feature ranges, that the same budget has to cover
-    random : the operating system's by default; a fixed seed voids the guarantee
+    before : releases made before, e.g. of feature ranges, that the same budget has to cover
+    random : the operating system's by default; a fixed seed invalidates the guarantee
+    others : as in `OutputPerturbation`
 
     Examples
     --------
@@ -111,137 +232,21 @@ def output_perturbation(
     >>> result.coef.shape, result.guarantee.epsilon <= 1, round(result.bound, 3)
     ((3,), True, 0.601)
     >>> result.plan.event
-    Gaussian(noise_multiplier=8.44...) * 1
+    Gaussian(noise_multiplier=8.44...).under('replace_one')
     """
-    check_budget(budget)
-    model, gradient_clip = linear_problem(problem, clip)
-    count, most = bounded_records(model, neighbours, records, most_records)
-    distance = _distance(model, radius)
-    strength = _strength(model, regularisation, count, distance, gradient_clip, budget, neighbours)
-    moves = 2.0 if neighbours == "replace_one" else 1.0
-    noise = upward(moves / largest_mu(budget.epsilon, budget.delta))
-    if also:
-        noise = calibrate(
-            lambda s: sum(also, start=Gaussian(noise_multiplier=s)),
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            neighbours=neighbours,
-        )
-    random = random if random is not None else system_random()
-    own = model.ridge.alpha
-    centre = np.asarray(model.domain.centre(math.prod(model.shape))).reshape(model.shape)
-    solver = Minimiser(
-        problem=model,
-        clip=gradient_clip,
-        strength=strength,
-        centre=centre * (1.0 - own * count / strength),  # of ridge and λ together
-        reach=default_reach(model, gradient_clip, distance),
-    )
-    sensitivity = gradient_clip / strength
-    step = lattice_of(noise * sensitivity, solver)
-    tolerance = max(_FINE * sensitivity, solver.least_tolerance(records=most))
-    solved = SolvedTo(
-        gradient_clip=gradient_clip, strength=strength, tolerance=upward(tolerance + slack_of(step, solver))
-    )
-    plan = Plan(bounding=solved, steps=1, records=count, neighbours=neighbours, noise_multiplier=noise, also=also)
-    guarantee = guaranteed(plan, budget.delta, random)
-    stddev = upward(noise * solved.clip)
-    found = solver.solve(tolerance)
-    noisy = add_gaussian(on_lattice(found, step, solver), step=step, noise_stddev=stddev, random=random)
-    bound = None
-    if own == 0 and distance is not None:
-        bound = _bound(model, gradient_clip, distance, strength / count, stddev, solved)
-    return Result(coef=project(model.domain, noisy), guarantee=guarantee, plan=plan, bound=bound)
+    solver = OutputPerturbation(regularisation=regularisation, clip=clip, radius=radius, most_records=most_records)
+    return solve(solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random)
 
 
-def lattice_of(stddev: float, solver: Minimiser) -> float:
-    """The power of two on whose multiples a minimiser is put: far finer than the noise, and within 2^61 of them."""
-    furthest = solver.reach + float(np.linalg.norm(solver.start))
-    step = math.ldexp(1.0, max(math.frexp(stddev)[1] - 1 - _LATTICE, math.frexp(furthest)[1] - 61))
-    if not 2.0**11 * step <= stddev < 2.0**400:
-        raise InvalidParameter(
-            f"Expected noise that is within 2^50 of the largest coefficients, got a standard deviation of {stddev:g} "
-            f"and coefficients up to {furthest:g}: floats cannot hold both. Ask for a smaller epsilon, or bound the "
-            "domain."
-        )
-    return step
-
-
-def slack_of(step: float, solver: Minimiser) -> float:
-    """How far `on_lattice` and the pull towards the start may round a minimiser; public."""
-    furthest = solver.reach + float(np.linalg.norm(solver.start))
-    return math.sqrt(math.prod(solver.problem.shape)) * step + 2.0**-48 * furthest
-
-
-def on_lattice(w: Vector, step: float, solver: Minimiser) -> NDArray[np.int64]:
-    """`w` in whole steps, each coordinate within reach, so that nothing overflows; private."""
-    furthest = solver.reach + float(np.linalg.norm(solver.start))
-    return np.rint(np.clip(w, -furthest, furthest) / step).astype(np.int64)
-
-
-def _distance(problem: LinearProblem, radius: float | None) -> float | None:
-    found = radius if radius is not None else problem.domain.radius
-    if not math.isfinite(found):
-        return None
-    if not found > 0:
-        raise InvalidParameter(
-            f"Expected radius to be a positive number, got {radius!r}: the theorem balances noise and penalty with it. "
-            "Pass a public bound on the distance of the minimiser from the centre."
-        )
-    return found
-
-
-def _strength(
-    problem: LinearProblem,
-    regularisation: float | None,
-    count: int,
-    radius: float | None,
-    clip: float,
-    budget: Budget,
-    neighbours: Neighbours,
-) -> float:
-    """Λ, of the sum of losses: ridge and regularisation together, or the theorem's."""
-    own = problem.ridge.alpha
-    if regularisation is not None:
-        total = own + regularisation
-        if not (math.isfinite(total) and regularisation >= 0 and total > 0):
-            raise InvalidParameter(
-                f"Expected a positive regularisation, got {regularisation!r} and a ridge of {own:g}: without strong "
-                "convexity one record can move the minimiser anywhere, and no noise hides it. Pass regularisation > 0, "
-                "or leave it out."
-            )
-        return total * count
-    if own > 0:
-        return own * count
-    if radius is None:
-        raise InvalidParameter(
-            "Expected regularisation, a ridge, or a radius, got none on an unbounded domain: without strong convexity "
-            "one record can move the minimiser anywhere, and the theorem's λ needs a radius. Pass one of them, chosen "
-            "without the data."
-        )
-    found = plan_for(
-        n=count,
-        d=math.prod(problem.shape),
-        radius=radius,
-        lipschitz=clip,
-        budget=budget,
-        neighbours=neighbours,
-        method="output_perturbation",
-    ).regularisation
-    return count * found  # type: ignore[operator]  # this method has one
-
-
-def _bound(
-    problem: LinearProblem, clip: float, distance: float, strength: float, stddev: float, solved: SolvedTo
-) -> float:
+def _bound(model: LinearProblem, distance: float, solved: SolvedTo, strength: float, stddev: float) -> float:
     """Row 77 with the noise that was drawn and the tolerance that was allowed."""
-    diameter = problem.domain.diameter  # of no use if the noise may leave every set
+    diameter = model.domain.diameter  # of no use if the noise may leave every set
     found = output_perturbation_bound(
         distance=distance,
         diameter=diameter if math.isfinite(diameter) else 2.0**200,
-        lipschitz=clip,
-        d=math.prod(problem.shape),
+        lipschitz=solved.gradient_clip,
+        d=math.prod(model.shape),
         regularisation=strength,
         noise_stddev=stddev * (1 + 2.0**-20),
     )
-    return found.value + clip * solved.tolerance
+    return found.value + solved.gradient_clip * solved.tolerance

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from privet.clipping import Bounding
 from privet.problems import Problem
-from privet.solvers.descent import Path, Release, check_release, descend, starting_point
+from privet.solvers.descent import Path, ReleaseRule, check_release, descend, starting_point
 from privet.solvers.updates import GradientStep, StepSize, UpdateRule
 
 __all__ = ["projected_gradient_descent"]
@@ -21,7 +21,7 @@ def projected_gradient_descent(
     steps: int,
     step_size: StepSize | None = None,
     update: UpdateRule | None = None,
-    release: Release = "average",
+    release: ReleaseRule = "average",
     bounding: Bounding | None = None,
     start: Vector | None = None,
 ) -> Path:
@@ -42,6 +42,7 @@ def projected_gradient_descent(
     Examples
     --------
     >>> from privet import glm, l2_ball
+    >>> from privet.solvers.plain_descent import projected_gradient_descent
     >>> problem = glm("half_squared", [[1.0], [1.0]], [0.0, 1.0], row_norm=1.0, domain=l2_ball(radius=2.0))
     >>> projected_gradient_descent(problem, steps=50, step_size=0.5, release="last").released.round(6)
     array([0.5])

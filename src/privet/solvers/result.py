@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from privet.plan import Plan
 from privet.privacy import Guarantee
 
-__all__ = ["Draw", "Result"]
+__all__ = ["Result"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,15 +30,3 @@ class Result:
 
     def __repr__(self) -> str:
         return f"Result(shape={self.coef.shape}, {self.guarantee})"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Draw:
-    """Coefficients drawn at random in one go, without noisy sums and so without a plan; else as `Result`."""
-
-    coef: NDArray[np.float64]
-    guarantee: Guarantee
-    bound: float | None = None
-
-    def __repr__(self) -> str:
-        return f"Draw(shape={self.coef.shape}, {self.guarantee})"

@@ -3,26 +3,117 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._checks import positive, whole
 from privet.clipping import Clip
 from privet.clipping.lattice import check_clip
-from privet.errors import InvalidParameter
+from privet.plan import Meter, Plan, Release
 from privet.privacy import Budget, Neighbours
-from privet.problems import Problem
-from privet.randomness import Random, system_random
+from privet.problems import Facts, Problem
+from privet.randomness import Random
 from privet.sampling import FullBatch, Sampling
-from privet.solvers.descent import Release, check_release, descended, guaranteed, starting_point
+from privet.solvers.descent import ReleaseRule, check_release, descended
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.planning import planned
 from privet.solvers.result import Result
+from privet.solvers.solver import ready, solve
 from privet.solvers.updates import GradientStep, StepSize
 
-__all__ = ["zeroth_order_descent"]
+__all__ = ["ZerothOrder", "zeroth_order_descent"]
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZerothOrder:
+    """θ ← Π(θ − η s̃ u), where s̃ is the noisy mean of the records' clipped slopes (ℓ(θ + hu) − ℓ(θ − hu))/2h.
+
+    u is a public direction, uniform on the sphere of radius √d, so that E[⟨g, u⟩u] = g and a slope is about as large
+    as the gradient's norm whatever d. One number a step is released: its noise does not grow with d. No gradient is
+    needed, so any loss will do, also a network's.
+    Theorem: the Gaussian mechanism on clipped scalars; Zhang et al. 2024 ("DPZero"), Tang et al. 2024 ("DP-ZO").
+
+    Parameters
+    ----------
+    steps : noisy slopes to take
+    clip : bound on one record's slope, in the unit of a gradient norm
+    spread : h, the distance ÷ √d at which losses are compared
+    step_size, sampling, release, tail : as in `DPSGD`
+
+    Examples
+    --------
+    >>> from privet import Budget, glm
+    >>> from privet.problems import facts_of
+    >>> problem = glm("half_squared", [[1.0]] * 500, [0.5] * 500, row_norm=1.0)
+    >>> solver = ZerothOrder(steps=20, clip=1.0, step_size=0.5)
+    >>> solver.plan(facts_of(problem, "zero_out"), Budget(epsilon=1, delta=1e-6)).event
+    Gaussian(noise_multiplier=...) * 20
+    """
+
+    steps: int
+    clip: float
+    step_size: StepSize
+    spread: float = 1e-3
+    sampling: Sampling = FullBatch()  # noqa: RUF009  # a frozen value without state
+    release: ReleaseRule = "average"
+    tail: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_release(self.release)
+        check_clip(self.clip)
+        positive("spread", self.spread, because="the slope is a difference over it", use="Use e.g. 1e-3.")
+
+    def plan(
+        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
+    ) -> Plan:
+        slopes = Release(
+            name="slopes",
+            of="half differences of the loss along a public direction",
+            bound=Clip(clip=self.clip * self.spread),
+            times=whole("steps", self.steps, because="without a step nothing is learnt", use="Use e.g. 100."),
+            sampling=self.sampling,
+            size=1,
+        )
+        blank = Plan(
+            releases=(*before, slopes, *after),
+            records=facts.records,
+            neighbours=facts.neighbours,
+            unit=facts.unit,
+        )
+        return blank.calibrated(budget)
+
+    def run(
+        self,
+        plan: Plan,
+        problem: Problem,
+        *,
+        meter: Meter | None = None,
+        random: Random | None = None,
+        start: Vector | None = None,
+    ) -> Result:
+        """Descend as planned."""
+        meter = ready(plan, meter, random)
+        private = PrivateGradient(problem, meter, "slopes")
+        directions = np.random.default_rng(meter.random.words(4))  # public: anyone may know where losses were compared
+
+        def gradient(theta: Vector) -> Vector:
+            u = directions.standard_normal(theta.shape)
+            u *= math.sqrt(theta.size) / float(np.linalg.norm(u))
+            return private.slope(theta, self.spread * u) / self.spread * u
+
+        return descended(
+            gradient,
+            problem=problem,
+            meter=meter,
+            steps=plan.times("slopes"),
+            update=GradientStep(step_size=self.step_size),
+            release=self.release,
+            start=start,
+            tail=self.tail,
+        )
 
 
 def zeroth_order_descent(
@@ -35,23 +126,13 @@ def zeroth_order_descent(
     spread: float = 1e-3,
     sampling: Sampling = FullBatch(),  # noqa: B008  # a frozen value without state
     neighbours: Neighbours = "replace_one",
-    release: Release = "average",
+    release: ReleaseRule = "average",
     records: int | None = None,
+    before: tuple[Release, ...] = (),
     start: Vector | None = None,
     random: Random | None = None,
 ) -> Result:
-    """θ ← Π(θ − η s̃ u), where s̃ is the noisy mean of the records' clipped slopes (ℓ(θ + hu) − ℓ(θ − hu))/2h.
-
-    u is a public direction, uniform on the sphere of radius √d, so that E[⟨g, u⟩u] = g and a slope is about as large
-    as the gradient's norm whatever d. One number a step is released: its noise does not grow with d. No gradient is
-    needed, so any loss will do, also a network's.
-    Theorem: the Gaussian mechanism on clipped scalars; Zhang et al. 2024 ("DPZero"), Tang et al. 2024 ("DP-ZO").
-
-    Parameters
-    ----------
-    clip : bound on one record's slope, in the unit of a gradient norm
-    spread : h, the distance ÷ √d at which losses are compared
-    others : as in `dp_sgd`
+    """Run `ZerothOrder` on a problem, all of it for one budget; other parameters as in `dp_sgd`.
 
     Examples
     --------
@@ -62,38 +143,14 @@ def zeroth_order_descent(
     >>> result.coef.shape
     (1,)
     """
-    check_release(release)
-    if not (math.isfinite(spread) and spread > 0):
-        raise InvalidParameter(
-            f"Expected spread to be a positive finite number, got {spread!r}: the slope is a difference over it. "
-            "Use e.g. 1e-3."
-        )
-    random = random if random is not None else system_random()
-    plan = planned(
+    solver = ZerothOrder(steps=steps, clip=clip, step_size=step_size, spread=spread, sampling=sampling, release=release)
+    return solve(
+        solver,
         problem,
-        bounding=Clip(clip=check_clip(clip) * spread),
-        sampling=sampling,
-        steps=steps,
         budget=budget,
         neighbours=neighbours,
         records=records,
-    )
-    guarantee = guaranteed(plan, budget.delta, random)
-    private = PrivateGradient(problem, plan, random=random)
-    directions = np.random.default_rng(random.words(4))  # public: anyone may know where the losses were compared
-
-    def gradient(theta: Vector) -> Vector:
-        u = directions.standard_normal(theta.shape)
-        u *= math.sqrt(theta.size) / float(np.linalg.norm(u))
-        return private.slope(theta, spread * u) / spread * u
-
-    return descended(
-        gradient,
-        problem=problem,
-        plan=plan,
-        guarantee=guarantee,
-        start=starting_point(problem, start),
-        steps=steps,
-        update=GradientStep(step_size=step_size),
-        release=release,
+        before=before,
+        random=random,
+        start=start,
     )

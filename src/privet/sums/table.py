@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privet.clipping.lattice import check_clip
-from privet.errors import InvalidParameter
+from privet.data import matrix
 
-__all__ = ["Table", "as_matrix", "as_vector", "bounded_table"]
+__all__ = ["Table", "bounded_table"]
 
 _ROWS = 1 << 12  # rows prepared at a time, at most
 _VALUES = 1 << 17  # and values: a block and what is made of it stay in a core's own cache
-_MOST_COLUMNS = 2**22  # then a squared norm is below 2^52, an exact float
 
 
 class Table:
@@ -52,74 +51,6 @@ class Table:
         return f"Table(private, columns={self.shape[1]}, row_norm={self.row_norm!r})"
 
 
-def as_matrix(data: Any, *, name: str = "X") -> Any:
-    """`data` as a numeric 2-d array or CSR matrix. Types and shapes are looked at, values never.
-
-    In an array of objects, such as a frame of mixed columns makes, a cell that is no number is NaN, so that its record
-    will count as zero. Text as a type is refused.
-    """
-    if sparse.issparse(data):
-        matrix = data.tocsr()
-    else:
-        matrix = _array(data, name)
-        if matrix.dtype.kind == "O":
-            matrix = _numbers(matrix)
-    if matrix.dtype.kind not in "fiub" or matrix.ndim != 2:
-        raise InvalidParameter(
-            f"Expected {name} to be a table of numbers with rows and columns, got {matrix.ndim} dimension(s) of type "
-            f"{matrix.dtype.kind!r}: a gradient needs numbers. Encode text columns first, or reshape one column "
-            "with .reshape(-1, 1)."
-        )
-    if not 0 < matrix.shape[1] <= _MOST_COLUMNS:
-        raise InvalidParameter(
-            f"Expected {name} to have between 1 and {_MOST_COLUMNS:,} columns, got {matrix.shape[1]}: "
-            "norms beyond that are no longer exact. Hash or drop columns."
-        )
-    return matrix
-
-
-def as_vector(data: Any, length: int, *, name: str = "y") -> NDArray[np.float64]:
-    """`data` as `length` floats; what is no number is NaN, so that its record will count as zero."""
-    vector = _array(data, name)
-    if vector.ndim == 2 and vector.shape[1] == 1:
-        vector = vector[:, 0]
-    if vector.ndim != 1 or len(vector) != length:
-        raise InvalidParameter(
-            f"Expected {name} to hold one value a record, got {vector.ndim} dimension(s) that do not fit the table: "
-            "records and labels would be paired wrongly. Pass a vector as long as the table."  # how long is private
-        )
-    if vector.dtype.kind not in "fiubO":
-        raise InvalidParameter(
-            f"Expected {name} to be numbers, got values of type {vector.dtype.kind!r}: a loss needs numbers. "
-            "Map labels to numbers with a public list of classes first."
-        )
-    if vector.dtype.kind == "O":
-        return _numbers(vector)
-    with np.errstate(over="ignore"):
-        return np.ascontiguousarray(vector, dtype=np.float64)
-
-
-def _array(data: Any, name: str) -> NDArray[Any]:
-    try:
-        return np.asarray(data)
-    except ValueError:  # which would quote a shape
-        raise InvalidParameter(
-            f"Expected {name} to be an array of numbers, got rows of unequal lengths: they are no table. "
-            "Pass as many numbers for each record."
-        ) from None
-
-
-def _numbers(cells: NDArray[Any]) -> NDArray[np.float64]:
-    return np.array([_number(cell) for cell in cells.ravel()], dtype=np.float64).reshape(cells.shape)
-
-
-def _number(cell: object) -> float:
-    try:
-        return float(cell)  # type: ignore[arg-type]  # what is no number is caught
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
 def bounded_table(
     data: Any,
     *,
@@ -145,14 +76,14 @@ def bounded_table(
     >>> (table.units * table.step).round(3).tolist()
     [[0.6, 0.8], [0.0, 0.0], [0.5, 0.0]]
     """
-    matrix = as_matrix(data)
+    values = matrix(data)
     row_norm = check_clip(row_norm, name="row_norm")
     step = math.ldexp(1.0, math.frexp(row_norm)[1] - 15)  # a row's norm is between 2^14 and 2^15 steps
     most = math.floor((Fraction(row_norm) / Fraction(step)) ** 2)
-    kept = np.ones(matrix.shape[0], dtype=bool) if keep is None else keep
-    if sparse.issparse(matrix):
-        return _sparse(matrix, kept, row_norm, step, most)
-    n, d = matrix.shape
+    kept = np.ones(values.shape[0], dtype=bool) if keep is None else keep
+    if sparse.issparse(values):
+        return _sparse(values, kept, row_norm, step, most)
+    n, d = values.shape
     columns = d if prepare is None else prepare(np.zeros((1, d))).shape[1]
     units = np.empty((n, columns), dtype=np.int16)
     squares = np.empty(n)
@@ -160,7 +91,7 @@ def bounded_table(
     for first in range(0, n, rows):
         part = slice(first, first + rows)
         with np.errstate(over="ignore"):
-            block = np.array(matrix[part], dtype=np.float64, order="C")
+            block = np.array(values[part], dtype=np.float64, order="C")
         if prepare is not None:
             with np.errstate(all="ignore"):
                 block = np.ascontiguousarray(prepare(block), dtype=np.float64)
@@ -211,13 +142,13 @@ def _norms(block: NDArray[np.float64]) -> NDArray[np.float64]:
     return norms
 
 
-def _sparse(matrix: Any, kept: NDArray[np.bool_], row_norm: float, step: float, most: int) -> Table:
+def _sparse(values: Any, kept: NDArray[np.bool_], row_norm: float, step: float, most: int) -> Table:
     """As the dense table; a row is its stored values."""
     with np.errstate(over="ignore"):
-        matrix = matrix.astype(np.float64, copy=True)
-    matrix.sum_duplicates()
-    starts, data = matrix.indptr, matrix.data
-    squares = np.zeros(matrix.shape[0])
+        values = values.astype(np.float64, copy=True)
+    values.sum_duplicates()
+    starts, data = values.indptr, values.data
+    squares = np.zeros(values.shape[0])
     counts = np.diff(starts)
     for size in np.unique(counts[counts > 0]):  # rows with equally many values are one dense block
         members = np.flatnonzero(counts == size)
@@ -225,4 +156,4 @@ def _sparse(matrix: Any, kept: NDArray[np.bool_], row_norm: float, step: float, 
         block = data[places]
         block[~kept[members]] = 0.0
         data[places], squares[members] = _rounded(block, row_norm, step, most)
-    return Table(matrix, _inverse(squares), step=step, row_norm=row_norm)
+    return Table(values, _inverse(squares), step=step, row_norm=row_norm)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from privet._checks import positive, whole
-from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.privacy import check_delta, check_epsilon
 
 __all__ = ["check_run", "exact_noise"]

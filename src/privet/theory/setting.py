@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from scipy.special import lambertw
 
-from privet.accounting.gaussian import largest_mu
 from privet.accounting.numerics import upward
+from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours, sensitivity_factor
 from privet.theory.least_noise import exact_noise

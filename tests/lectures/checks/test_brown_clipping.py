@@ -11,6 +11,7 @@ from privet.lectures import Finding
 Find = Callable[[str], Finding]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("id", [str(k) for k in range(54, 65)])
 def test_verdicts(id: str, finding: Find) -> None:
     """All eleven claims hold, each in the range that the lecture states."""

@@ -14,6 +14,7 @@ Find = Callable[[str], Finding]
 PAIRS = ("1_1e-05", "5_1e-05", "10_1e-05", "10_1e-01", "1_1e-12")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("id", [str(k) for k in range(103, 118)])
 def test_verdicts(id: str, finding: Find) -> None:
     """Of 15 claims three fail as printed, the others hold."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from privet.accounting.composition import optimal_delta
+from privet.accounting.theorems.composition import optimal_delta
 from privet.lectures import check_for
 
 

@@ -22,6 +22,7 @@ VERDICTS = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("id", [f"{k:02d}" for k in range(1, 36)])
 def test_verdicts(id: str, finding: Find) -> None:
     """Of 35 claims two fail as printed, five hold in a range, the others hold."""
@@ -79,6 +80,7 @@ def test_dp_sgd_costs_what_the_audit_found(finding: Find) -> None:
     assert costs["epsilon_full_batch"] == pytest.approx(4.377, abs=5e-4)
 
 
+@pytest.mark.medium
 def test_bounds_are_tight_where_the_audit_found_it(finding: Find) -> None:
     """Theorem 2.1 is attained; theorem 2.6 hides (9 + 1/Λ)/2; the exponential mechanism attains d/β."""
     assert finding("23").numbers["largest_share"] == pytest.approx(1.0, rel=1e-9)  # audit 3

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from privet.accounting.fourier import fourier_delta
-from privet.accounting.pairs.base import Pair
+from privet.accounting.fourier.brackets import fourier_delta
+from privet.accounting.pairs.elementary import GaussianPair, LaplacePair
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.simple import GaussianPair, LaplacePair
+from privet.accounting.pairs.pair import Pair
 from privet.lectures.examples.amplification_proof import fixed_size, poisson
 from privet.lectures.examples.clip_before_averaging import clip_before_or_after
 from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privet.accounting.gaussian import profile
+from privet.accounting.theorems.gaussian_profile import profile
 from privet.geometry import box, l1_ball, l2_ball
 from privet.lectures.examples.distance import comes_nearer, distances, short_enough
 from privet.lectures.examples.lopsided_valley import PRINTED, mean_iterate, simulated_excess, valley, valley_excess

@@ -76,6 +76,7 @@ def test_dots_are_the_frontiers() -> None:
         assert said in words
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("delta", "steps"), [(1e-5, 1), (1e-5, 1000), (0.1, 1), (1e-12, 100_000)])
 def test_words_fit_and_do_not_touch(delta: float, steps: int) -> None:
     """All words lie within the paper, and no two overlap."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privet.accounting import Gaussian, delta
-from privet.accounting.amplification import amplified
+from privet.accounting.theorems.subsampling import amplified
 from privet.errors import InvalidParameter
 from privet.lectures import check_for, rule
 from privet.lectures.examples.rank_and_projection import allowed, excess
@@ -44,6 +44,7 @@ def lines(figure: Any) -> dict[str, Any]:
     return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
 def test_words_fit_the_paper(draw: Callable[[], Any]) -> None:
     """Title, subtitle, labels and remarks lie within the paper, and both axes say what they show."""
@@ -82,6 +83,7 @@ def test_privacy_loss_is_that_of_the_accountant() -> None:
         assert np.trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.medium
 def test_clip_figure_agrees_with_the_check() -> None:
     """Bias and noise at the ends are those that the check of claim 61 finds."""
     found, drawn = check_for("61")().numbers, lines(clip_figure())
@@ -114,6 +116,7 @@ def test_proven_risk_is_the_planners(method: Any) -> None:
     assert proven_risk(method, n=5000, d=7, epsilon=0.5) == min(1.0, plan.excess_risk)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("method", ["average", "last_linear", "output_perturbation", "objective_perturbation"])
 def test_simulated_risk_is_within_what_is_proven(method: Any) -> None:
     """Two runs of each method, seeds fixed, are in [0, bound] on average; the bounds are 2 to 10 times as large."""

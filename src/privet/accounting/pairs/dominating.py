@@ -8,11 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from privet.accounting import events as ev
-from privet.accounting.pairs.base import Pair
-from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
-from privet.accounting.pairs.selected import SelectedBound, log_mean_trials
-from privet.accounting.pairs.simple import (
+from privet.accounting.pairs.elementary import (
     BoundedRangePair,
     ConcentratedBound,
     DiscretePair,
@@ -20,7 +16,11 @@ from privet.accounting.pairs.simple import (
     LaplacePair,
     mixed_loss,
 )
-from privet.errors import NoProvenBound
+from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.pair import Pair
+from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.selected import SelectedBound, log_mean_trials
+from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 
 __all__ = ["Direction", "directions", "leaves"]
@@ -37,8 +37,14 @@ class Direction:
     steps: Steps
 
 
-def leaves(event: ev.Event) -> list[tuple[ev.Event, int]]:
-    """The unlike parts of a run and how often each ran. The only place where repetition is multiplied out."""
+def leaves(event: ev.Event, neighbours: Neighbours | None = None) -> list[tuple[ev.Event, int]]:
+    """The unlike parts of a run and how often each ran. The only place where repetition is multiplied out.
+
+    Asked for a relation, an event that was made for another one is refused, and one that was made for it is as good as
+    any (`Event.under`). Asked for none, what was made for a relation stays wrapped, and so has no privacy cost.
+    """
+    if neighbours is not None:
+        _check_made_for(event, neighbours)
     counts: dict[ev.Event, int] = {}
     stack = [(event, 1)]
     while stack:
@@ -47,9 +53,20 @@ def leaves(event: ev.Event) -> list[tuple[ev.Event, int]]:
             stack.extend((part, count) for part in reversed(node.parts))
         elif isinstance(node, ev.Repeated):
             stack.append((node.event, count * int(node.count)))
+        elif isinstance(node, ev.Under) and neighbours is not None:
+            stack.append((node.event, count))
         else:
             counts[node] = counts.get(node, 0) + count
     return list(counts.items())
+
+
+def _check_made_for(event: ev.Event, neighbours: Neighbours) -> None:
+    others = sorted(ev.relations(event) - {neighbours})
+    if others:
+        raise InvalidParameter(
+            f"Expected the relation that an event was made for, {others[0]!r}, got {neighbours!r}: its noise "
+            "multiplier would mean another sensitivity. Ask under the relation it was made for, or learn it again."
+        )
 
 
 @lru_cache(maxsize=16)
@@ -57,7 +74,7 @@ def directions(event: ev.Event, neighbours: Neighbours) -> tuple[Direction, ...]
     """The dominating pairs of every part, both ways; one direction only where the two are the same."""
     forward: list[tuple[Pair, int]] = []
     backward: list[tuple[Pair, int]] = []
-    for leaf, count in leaves(event):
+    for leaf, count in leaves(event, neighbours):
         there, back = _pairs(leaf, neighbours)
         forward.append((there, count))
         backward.append((back, count))

@@ -18,53 +18,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
 
-from privet.accounting.pairs.base import UNIT, Complexes, Reals
+from privet.accounting.pairs.complex_functions import expm1, log1p
+from privet.accounting.pairs.mixture_grid import CUT, Grid, Kind, exponents, lay_grid
+from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-__all__ = ["MixturePair", "expm1", "log1p"]
+__all__ = ["MixturePair"]
 
-_CUT = 60.0  # log of the relative size below which quadrature nodes are dropped
 _BLOCK = 200_000  # complex numbers worked on at a time
-_MOST_NODES = 20_000
-
-
-def expm1(z: Complexes) -> Complexes:
-    """e^z - 1 with relative accuracy near 0 (NumPy's complex expm1 is only accurate in the absolute sense)."""
-    rise, half = np.expm1(z.real), np.sin(z.imag / 2)
-    out = np.empty_like(z)
-    out.real = rise - 2 * half * half * (1 + rise)
-    out.imag = 2 * half * np.cos(z.imag / 2) * (1 + rise)
-    return out
-
-
-def log1p(z: Complexes) -> Complexes:
-    """log(1 + z) with relative accuracy near 0, on the principal branch."""
-    out = np.empty_like(z)
-    size = np.abs(1 + z)
-    plain = (size > 1e8) | (size < 0.5)  # there the squares overflow, or cancel
-    with np.errstate(divide="ignore", over="ignore"):  # log 0 is -inf: a moment that vanishes
-        near = np.log1p(z.real * (2 + z.real) + z.imag**2) / 2
-        out.real = np.where(plain, np.log(size), near) if plain.any() else near
-    out.imag = np.arctan2(z.imag, 1 + z.real)
-    return out
-
-
-@dataclass(slots=True)
-class _Grid:
-    """Nodes on a line Im xi = eta, with everything that does not depend on t."""
-
-    log_weight: Complexes  # log of h·φ(xi)
-    up: Complexes  # log w₊
-    down: Complexes  # log w₋
-    v_up: Complexes  # w₊ - 1
-    v_down: Complexes  # w₋ - 1
-    step: float
-    eta: float
-    x: Reals
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +37,10 @@ class MixturePair:
 
     rate: float
     shift: float
-    kind: Literal["remove", "add", "replace"]
+    kind: Kind
     infinite: float = 0.0
     atoms: tuple[float, ...] = ()
-    _grids: dict[tuple[bool, float, float], _Grid] = field(default_factory=dict, repr=False, compare=False)
+    _grids: dict[tuple[bool, float, float], Grid] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def lowest(self) -> float:
@@ -124,13 +88,6 @@ class MixturePair:
 
     # --- moments -----------------------------------------------------------------------------------------------
 
-    def _exponents(self, t: Complexes) -> tuple[Complexes, Complexes]:
-        if self.kind == "remove":
-            return 1 + t, np.zeros_like(t)
-        if self.kind == "add":
-            return -t, np.zeros_like(t)
-        return 1 + t, -t
-
     def _line(self, real: bool) -> tuple[float, float]:
         """Height of the line of integration, and half the width of the strip around it."""
         # w vanishes at an angle of π; negative powers of it are kept within π/2, where |w| ≥ 1 - q
@@ -146,7 +103,7 @@ class MixturePair:
         edge = abs(centre) + half
         return 2 * size * math.exp(edge**2 / 2) / math.expm1(2 * math.pi * half / step)
 
-    def _grid(self, real: bool, least: float, most: float) -> _Grid:
+    def _grid(self, real: bool, least: float, most: float) -> Grid:
         """Nodes fine and wide enough for every order t with least ≤ Re t ≤ most."""
         if real:  # rounded, so that searches over orders share their nodes
             octaves = 1 if self.shift > 2 else 3  # wide grids are dear where s is large; where not, laying them is
@@ -157,71 +114,14 @@ class MixturePair:
         if grid is None:
             if len(self._grids) > 32:
                 self._grids.clear()
-            grid = self._grids[key] = self._laid(real, least, most)
+            grid = self._grids[key] = lay_grid(self.rate, self.shift, self.kind, self._line(real), least, most)
         return grid
-
-    def _laid(self, real: bool, least: float, most: float) -> _Grid:
-        s, q = self.shift, self.rate
-        eta, half = self._line(real)
-        step = 2 * math.pi * half / ((abs(eta) + half) ** 2 / 2 + _CUT - 12)
-        reach = math.sqrt(2 * _CUT)
-        right = reach + s * (1 + (max(most, 0.0) if self.kind != "add" else max(-least, 0.0)))
-        # "add": φ·w^{-t} is log-concave, and its peak no further left than s·t·q/(1-q)
-        drift = {"remove": 0.0, "add": min(1.0, q / (1 - q)) * max(most, 0.0), "replace": 1 + max(most, 0.0)}[self.kind]
-        left = -reach - s * drift
-        if self.kind == "replace" and q > 0.5:  # φ·w₊^{1+t}·w₋^{-t} moves on by s·t until w₋ is down at 1 - q
-            right += min(s * max(most, 0.0), (math.log(q) - math.log1p(-q)) / s)
-        count = int((right - left) / step) + 2
-        if count > _MOST_NODES:
-            raise OverflowError(f"an order of {most:.3g} needs {count} quadrature nodes")
-        x = left + step * np.arange(count)
-        # keep the nodes at which 1 or one of the wanted powers matters
-        log_up = np.logaddexp(math.log1p(-q), math.log(q) + s * x - s * s / 2)
-        log_down = log_up[:0]
-        keep = (x * x / 2 < _CUT) | ((x - s) ** 2 / 2 < _CUT)  # φ and φ·w₊, whose integrals are used
-        if self.kind == "replace":
-            keep |= (x + s) ** 2 / 2 < _CUT  # φ·w₋
-            log_down = np.logaddexp(math.log1p(-q), math.log(q) - s * x - s * s / 2)
-        for order in (least, most):
-            a, b = (w.real[0] for w in self._exponents(np.array([complex(order)])))
-            power = a * log_up + b * log_down if self.kind == "replace" else a * log_up
-            keep |= power - x * x / 2 > -_CUT
-        x = x[keep]
-        if eta == 0:
-            v_up = q * np.expm1(s * x - s * s / 2)
-            v_down = q * np.expm1(-s * x - s * s / 2) if self.kind == "replace" else np.zeros_like(x)
-            log_weight = -x * x / 2 + math.log(step / math.sqrt(2 * math.pi))
-            up, down = np.log1p(v_up), np.log1p(v_down)
-            if q > 0.5:
-                up, down = self._logs_near_zero(x, up, down)
-            weight, up, down, v_up, v_down = (part.astype(complex) for part in (log_weight, up, down, v_up, v_down))
-            return _Grid(weight, up, down, v_up, v_down, step, eta, x)
-        xi = x + 1j * eta
-        v_up = q * expm1(s * xi - s * s / 2)
-        v_down = q * expm1(-s * xi - s * s / 2) if self.kind == "replace" else np.zeros_like(v_up)
-        log_weight = -xi * xi / 2 + math.log(step / math.sqrt(2 * math.pi))
-        up, down = log1p(v_up), log1p(v_down)
-        if q > 0.5:
-            up, down = self._logs_near_zero(xi, up, down)
-        return _Grid(log_weight, up, down, v_up, v_down, step, eta, x)
-
-    def _logs_near_zero(self, xi: Complexes, up: Complexes, down: Complexes) -> tuple[Complexes, Complexes]:
-        """log w₊ and log w₋, by (1-q) + q·e^y where w is near 0 and 1 + (w - 1) has lost its digits."""
-        s, q = self.shift, self.rate
-
-        def mended(log_w: Complexes, y: Complexes) -> Complexes:
-            with np.errstate(over="ignore"):
-                return np.where(log_w.real < -0.5, np.log((1 - q) + q * np.exp(y)), log_w)
-
-        if self.kind != "replace":
-            return mended(up, s * xi - s * s / 2), down
-        return mended(up, s * xi - s * s / 2), mended(down, -s * xi - s * s / 2)
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
         t = np.asarray(t, dtype=complex)
         real = not t.imag.any()
         least, most = float(t.real.min()), float(t.real.max())
-        a, b = self._exponents(t)
+        a, b = exponents(self.kind, t)
         value = self.rough_log_moment(t)
         grid = self._grid(real, least, most)
         orders, which = np.unique(t.real, return_inverse=True) if least < most else (t.real[:1], np.zeros(len(t), int))
@@ -234,7 +134,7 @@ class MixturePair:
     def rough_log_moment(self, t: Complexes) -> Complexes:
         """log M(t) without the bound on its error: for searches, whose outcome is certified afterwards."""
         grid = self._grid(not t.imag.any(), float(t.real.min()), float(t.real.max()))
-        a, b = self._exponents(t)
+        a, b = exponents(self.kind, t)
         rows = max(1, _BLOCK // len(grid.x))
         if len(t) <= rows:
             return self._block(grid, a, b)
@@ -248,7 +148,7 @@ class MixturePair:
         """
         block = max(1, math.isqrt(count))
         t = tilt + 1j * spacing * np.arange(count)
-        a, b = self._exponents(t)
+        a, b = exponents(self.kind, t)
         grid = self._grid(False, tilt, tilt)
         turn = -grid.up if self.kind == "add" else grid.up - grid.down
         start = a[0] * grid.up + b[0] * grid.down
@@ -265,7 +165,7 @@ class MixturePair:
         value = log1p(m.ravel()[:count])
         return value, error * np.exp(-value.real) + 4 * UNIT * np.abs(value)
 
-    def _block(self, grid: _Grid, a: Complexes, b: Complexes) -> Complexes:
+    def _block(self, grid: Grid, a: Complexes, b: Complexes) -> Complexes:
         """log M, by M = 1 + ∫ φ (w₊^a w₋^b - 1 - a(w₊-1) - b(w₋-1)), where ∫φ = ∫φw₊ = ∫φw₋ = 1:
         no digits are lost when M ≈ 1.
         """
@@ -296,10 +196,10 @@ class MixturePair:
             value_c = np.log(np.exp(lift - top[:, None]).sum(axis=1)) + top
         return value_c
 
-    def _bounds(self, grid: _Grid, orders: Reals, real: bool) -> tuple[Reals, Reals]:
+    def _bounds(self, grid: Grid, orders: Reals, real: bool) -> tuple[Reals, Reals]:
         """Bounds on the absolute error of M at each Re t in `orders`: a fixed part, and one per |a| + |b|."""
         s, q = self.shift, self.rate
-        a, b = (w.real for w in self._exponents(orders.astype(complex)))
+        a, b = (w.real for w in exponents(self.kind, orders.astype(complex)))
         growth = math.exp(grid.eta**2 / 2)
         log_flat = grid.log_weight.real - grid.eta**2 / 2  # log of h·φ(x)
         flat = np.exp(log_flat)
@@ -319,14 +219,14 @@ class MixturePair:
                 edge = np.maximum(edge, np.exp(self._moduli(logs[0], logs[-1], a, b) + log_flat).sum(axis=1))
             strip = self._strip_error(grid.step, real, 4 * edge + 2)  # a sum over ≤ 2 humps is ≥ 1/3 of the integral
             strip_slope = self._strip_error(grid.step, real, np.full_like(orders, 2 * q))
-            pruned = 20 * growth * math.exp(-_CUT) * (1 + moduli.max(axis=1) / grid.step)
+            pruned = 20 * growth * math.exp(-CUT) * (1 + moduli.max(axis=1) / grid.step)
             lengths = np.abs(grid.up) + np.abs(grid.down)
             each = np.maximum(moduli, flat) * lengths + flat * (np.abs(grid.v_up) + np.abs(grid.v_down))
             rounding = UNIT * growth * (each @ (32 + 8 * grid.x**2 + len(grid.x)))
             # the log-sum-exp branch of _block rounds the sum of the powers themselves
             if float(powers.max()) > 640.0:
                 rounding += UNIT * growth * (len(grid.x) + 4000) * moduli.sum(axis=1)
-        return strip + pruned, strip_slope + rounding + 20 * growth * math.exp(-_CUT) * q
+        return strip + pruned, strip_slope + rounding + 20 * growth * math.exp(-CUT) * q
 
     def _moduli(self, up: Reals, down: Reals, a: Reals, b: Reals) -> Reals:
         """log |w₊^a w₋^b| for real exponents, a row each."""
@@ -336,7 +236,7 @@ class MixturePair:
     def decay(self, tilt: float, frequency: Reals) -> Reals:
         s, q = self.shift, self.rate
         grid = self._grid(True, tilt, tilt)
-        a, b = (w.real[0] for w in self._exponents(np.array([complex(tilt)])))
+        a, b = (w.real[0] for w in exponents(self.kind, np.array([complex(tilt)])))
         log_weight = grid.log_weight.real + self._moduli(grid.up.real, grid.down.real, a, b)
         weight = np.exp(log_weight - log_weight.max())  # of h·φ·w₊^a·w₋^b, which sums to M(tilt)
         weight /= weight.sum()

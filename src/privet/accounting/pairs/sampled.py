@@ -13,9 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from privet.accounting.pairs.base import UNIT, Complexes, Reals
-from privet.accounting.pairs.mixture import MixturePair, expm1, log1p
-from privet.accounting.pairs.simple import LaplacePair, mixed_loss
+from privet.accounting.pairs.complex_functions import expm1, log1p
+from privet.accounting.pairs.elementary import LaplacePair, mixed_loss
+from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
 __all__ = ["FixedSizePair", "SampledLaplacePair"]
 

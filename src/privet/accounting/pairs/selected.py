@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.accounting.pairs.base import Complexes, Pair, Reals
-from privet.accounting.pairs.simple import ConcentratedBound
+from privet.accounting.pairs.elementary import ConcentratedBound
+from privet.accounting.pairs.pair import Complexes, Pair, Reals
 
 __all__ = ["MomentsOnly", "SelectedBound", "log_mean_trials"]
 

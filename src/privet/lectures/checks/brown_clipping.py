@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import RandomizedResponse, epsilon
-from privet.accounting.composition import Cost, basic
-from privet.accounting.gaussian import profile
+from privet.accounting.theorems.composition import Cost, basic
+from privet.accounting.theorems.gaussian_profile import profile
 from privet.clipping import Clip
 from privet.geometry import l2_ball
 from privet.lectures import rule

@@ -14,11 +14,12 @@ from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear, pointwise
 from privet.losses import LogisticLoss, SquaredLoss
 from privet.noise import add_laplace
-from privet.plan import Plan
+from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, follow, projected_gradient_descent
+from privet.solvers import GradientStep, follow
 from privet.solvers.gradient import PrivateGradient
+from privet.solvers.plain_descent import projected_gradient_descent
 
 
 @check("61", mutant={"sign": -1.0})
@@ -31,9 +32,9 @@ def bias_against_noise(sign: float = 1.0) -> Finding:
         path = projected_gradient_descent(problem, steps=80, step_size=0.4, bounding=Clip(clip=clip), release="last")
         ends[f"end_at_{clip:g}"] = float(path.released[0])
         bias.append(abs(float(path.released[0]) - 1.0))
-        plan = Plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
+        plan = gradient_plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
         plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
-        noise.append(PrivateGradient(problem, plan, random=fixed_seed_voids_guarantee(61)).noise_stddev)
+        noise.append(PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(61))).noise_stddev)
     both = np.hypot(bias, noise)
     sweet = clips[int(np.argmin(both))]
     return Finding.judged(
@@ -61,21 +62,20 @@ def tuned_clips_are_paid_for(paid: float = 1.0) -> Finding:
     rng = np.random.default_rng(62)
     rows = rng.normal(size=(400, 5)) * rng.uniform(0.1, 1.0, size=(400, 1))
     median = float(np.median(np.linalg.norm(rows, axis=1)))
-    plan = Plan(bounding=learns, noise_multiplier=s, steps=steps, records=400, neighbours="zero_out")
-    estimate = PrivateGradient(linear(rows), plan, random=fixed_seed_voids_guarantee(62))
+    plan = gradient_plan(bounding=learns, noise_multiplier=s, steps=steps, records=400, neighbours="zero_out")
+    meter = Meter(plan, random=fixed_seed_voids_guarantee(62))
+    estimate = PrivateGradient(linear(rows), meter)
     for _ in range(steps):
         estimate(np.zeros(5))
-    own = plan.gradient_multiplier
+    own, learnt = plan["gradients"].sum_multiplier, meter.rule("gradients").clip
     return Finding.judged(
-        abs(costs[1] / costs[0] - 1) < 1e-6
-        and abs(own / gradient - 1) < 1e-9
-        and abs(estimate.rule.clip / median - 1) < 0.2,
+        abs(costs[1] / costs[0] - 1) < 1e-6 and abs(own / gradient - 1) < 1e-9 and abs(learnt / median - 1) < 0.2,
         f"{steps} gradients with multiplier {gradient:g} and counts with {2 * count:g} cost epsilon {costs[0]:.6f}, "
-        f"one release with {s:.6f} each {costs[1]:.6f}. The clip goes from 100 to {estimate.rule.clip:.3f}, where the "
+        f"one release with {s:.6f} each {costs[1]:.6f}. The clip goes from 100 to {learnt:.3f}, where the "
         f"median norm is {median:.3f}.",
         epsilon_of_both=costs[0],
         epsilon_of_one=costs[1],
-        learnt_clip=estimate.rule.clip,
+        learnt_clip=learnt,
         median_norm=median,
     )
 
@@ -84,7 +84,7 @@ def tuned_clips_are_paid_for(paid: float = 1.0) -> Finding:
 def stability(noise: float = 1.0, full: bool = False) -> Finding:
     """Learn labels that mean nothing, with noise and without, and compare errors on records seen and unseen."""
     rng, n, d, trials = np.random.default_rng(63), 20, 60, 200 if full else 25
-    blank = Plan(bounding=Clip(clip=1.0), steps=20, records=n, neighbours="replace_one")
+    blank = gradient_plan(bounding=Clip(clip=1.0), steps=20, records=n, neighbours="replace_one")
     plan = blank.calibrated(Budget(epsilon=0.2, delta=1e-5))
     update = GradientStep(step_size=5.0)
     gaps = np.empty((trials, 2))

@@ -30,8 +30,9 @@ from privet.losses import (
 from privet.losses.base import Array
 from privet.privacy import Budget
 from privet.problems import glm, per_record
-from privet.solvers import GradientStep, noisy_gradient_descent, projected_gradient_descent
-from privet.solvers.descent import Release, descend
+from privet.solvers import GradientStep, noisy_gradient_descent
+from privet.solvers.descent import ReleaseRule, descend
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.sums import bounded_table, glm_sum, record_sum
 
 Vector = NDArray[np.float64]
@@ -174,7 +175,7 @@ class _Bowl:
         return np.asarray(theta - np.asarray(X))
 
 
-def _bowl(noise: float, steps: int, release: Release, *, d: int, eta: float, seed: int) -> Any:
+def _bowl(noise: float, steps: int, release: ReleaseRule, *, d: int, eta: float, seed: int) -> Any:
     """Noisy descent on two bowls with minimum 1, without projection; the noise of a gradient is `noise`."""
     problem = per_record(_Bowl(), np.ones((2, d)), shape=d)
     bounding, share = Declared(lipschitz=200.0), noise / 100

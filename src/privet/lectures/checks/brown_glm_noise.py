@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
 from privet.clipping import Clip, Declared
 from privet.geometry import whole_space
 from privet.lectures import rule

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting.gaussian import epsilon_bounds, profile
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, profile
 from privet.lectures.claim import Finding
 from privet.lectures.examples.lopsided_valley import PRINTED, simulated_excess, valley_excess
 from privet.lectures.examples.rank_and_projection import allowed, excess

@@ -13,13 +13,14 @@ from privet.lectures.claim import Finding
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import average_loss, largest_coordinate, pointwise
 from privet.losses import LogisticLoss, append_one
-from privet.plan import Plan
+from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, noisy_gradient_descent, projected_gradient_descent
+from privet.solvers import GradientStep, noisy_gradient_descent
 from privet.solvers.descent import descend
 from privet.solvers.gradient import PrivateGradient
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import estimated_gradient_bound, exact_noise, nikolov_bound, second_moment
 
 Vector = NDArray[np.float64]
@@ -126,14 +127,14 @@ def plugging_in(power: float = 2.0, full: bool = False) -> Finding:
     shares, over = {}, 0.0
     for e in (0.5, 1.0, 2.0):
         sigma = exact_noise(epsilon=e, delta=delta, sensitivity=2 * G / 100)
-        plan = Plan(
+        plan = gradient_plan(
             bounding=Declared(lipschitz=G),
             noise_multiplier=sigma * 100 / G,
             steps=draws,
             records=100,
             neighbours="replace_one",
         )
-        estimate = PrivateGradient(problem, plan, random=fixed_seed_voids_guarantee(117))
+        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(117)))
         squares = np.array([float((estimate(far) ** 2).sum()) for _ in range(draws)])
         claimed = G * G / e**power + sigma**2 * (d + 1)
         shares[f"share_at_{e:g}".replace(".", "_")] = float(squares.mean()) / claimed

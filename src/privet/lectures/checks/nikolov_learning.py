@@ -15,7 +15,7 @@ from privet.lectures.claim import Finding
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import average_loss, pointwise
 from privet.losses import AppendOne, CustomLoss, LogisticLoss, Loss, append_one
-from privet.solvers import projected_gradient_descent
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import uniform_convergence_gap, uniform_convergence_sample_size
 
 Vector = NDArray[np.float64]

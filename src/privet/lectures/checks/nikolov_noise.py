@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Gaussian, epsilon
-from privet.accounting.conversions import zcdp_epsilon
-from privet.accounting.gaussian import delta_bounds, epsilon_bounds, largest_mu, profile
+from privet.accounting.theorems.conversions import zcdp_epsilon
+from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bounds, largest_mu, profile
 from privet.lectures import rule
 from privet.lectures.claim import Finding
 from privet.lectures.grid import PAIRS, Multiplier, exact_ratio, false_points, first_false

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import Gaussian, RandomizedResponse, epsilon
-from privet.accounting.composition import Cost, advanced_epsilon, optimal_delta
-from privet.accounting.fourier import fourier_delta
+from privet.accounting.fourier.brackets import fourier_delta
+from privet.accounting.pairs.elementary import DiscretePair, GaussianPair
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.simple import DiscretePair, GaussianPair
+from privet.accounting.theorems.composition import Cost, advanced_epsilon, optimal_delta
 from privet.clipping import Clip
 from privet.lectures.claim import Finding
 from privet.lectures.examples.privacy_loss import composed, convolved, loss_law, transformed
@@ -21,7 +21,7 @@ from privet.lectures.toy_problems import separable
 from privet.losses import LinearRecords, LogisticLoss
 from privet.losses.base import Array
 from privet.noise import add_gaussian
-from privet.plan import Plan
+from privet.plan import gradient_plan
 from privet.privacy import Budget
 from privet.problems import per_record
 from privet.randomness import fixed_seed_voids_guarantee
@@ -132,12 +132,12 @@ def models_or_outputs(growth: float = 0.0) -> Finding:
     X, y = separable(200, 3, seed=102)
     records = _Asked()
     problem = per_record(records, X, y, shape=3)
-    plan = Plan(bounding=Clip(clip=1.0), steps=20, records=200, neighbours="replace_one")
+    plan = gradient_plan(bounding=Clip(clip=1.0), steps=20, records=200, neighbours="replace_one")
     plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
     random = fixed_seed_voids_guarantee(102)
     found = follow(plan, problem, delta=1e-5, update=GradientStep(step_size=1.0), random=random)
     counts, models = (1, 100, 10_000), []
-    noise = Gaussian(noise_multiplier=plan.noise_multiplier)
+    noise = Gaussian(noise_multiplier=plan["gradients"].noise_multiplier)
     for count in counts:
         rng = np.random.default_rng(count)
         answers = rng.normal(size=(count, 3)) @ found.coef  # new people; no record is read

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from privet.accounting import Gaussian, delta
-from privet.accounting.amplification import amplified, shortcut_limit
-from privet.accounting.gaussian import profile
 from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.theorems.gaussian_profile import profile
+from privet.accounting.theorems.subsampling import amplified, shortcut_limit
 from privet.errors import InvalidParameter
 from privet.geometry import l2_ball
 from privet.lectures.claim import Finding

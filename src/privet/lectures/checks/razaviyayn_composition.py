@@ -7,9 +7,9 @@ from functools import cache
 from itertools import pairwise
 
 from privet.accounting import Approximate, Gaussian, RandomizedResponse, compare, delta, epsilon
-from privet.accounting.composition import Cost, advanced, basic, optimal_delta, optimal_epsilon
-from privet.accounting.conversions import group, group_mu
-from privet.accounting.gaussian import delta_bounds, epsilon_bounds, largest_mu, profile
+from privet.accounting.theorems.composition import Cost, advanced, basic, optimal_delta, optimal_epsilon
+from privet.accounting.theorems.conversions import group, group_mu
+from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bounds, largest_mu, profile
 from privet.lectures.claim import Finding
 from privet.lectures.grid import DELTAS, PAIRS
 from privet.lectures.registry import check

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting.composition import optimal_delta
-from privet.accounting.gaussian import epsilon_bounds, largest_mu
+from privet.accounting.theorems.composition import optimal_delta
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
 from privet.geometry import l2_ball
 from privet.lectures import rule
 from privet.lectures.claim import Finding
@@ -18,7 +18,8 @@ from privet.lectures.registry import check
 from privet.lectures.toy_problems import average_loss, largest_coordinate, linear
 from privet.privacy import Budget
 from privet.problems import RecordProblem
-from privet.solvers import Release, Result, projected_gradient_descent
+from privet.solvers import ReleaseRule, Result
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import last_iterate_bound, last_iterate_steps, plan_for, second_moment
 
 Vector = NDArray[np.float64]
@@ -26,7 +27,9 @@ _STEPS = (1, 10, 1_000, 100_000)
 _SMALL = [(e, d, t) for t in _STEPS for d in (*DELTAS, 0.5, 0.9, 0.99) for e in EPSILONS[1::2] if e < 1]
 
 
-def _run(problem: RecordProblem, steps: int, noise: float, scale: float, seed: int, release: Release = "all") -> Result:
+def _run(
+    problem: RecordProblem, steps: int, noise: float, scale: float, seed: int, release: ReleaseRule = "all"
+) -> Result:
     """The library's DP-GD with steps c/√t, `noise` the stddev of a mean gradient of Lipschitz 1."""
     return noisy_run(
         problem,

@@ -18,9 +18,8 @@ from privet.losses import AbsoluteLoss, HuberLoss, LogisticLoss, Loss
 from privet.privacy import Budget
 from privet.problems import LinearProblem, glm
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import objective_perturbation, output_perturbation
+from privet.solvers import ObjectivePerturbation, objective_perturbation, output_perturbation
 from privet.solvers.minimise import Minimiser
-from privet.solvers.tilt import Tilted
 from privet.theory import plan_for, trivial_bound
 
 Vector = NDArray[np.float64]
@@ -179,16 +178,15 @@ def objective_perturbation_tilts(noise: float = 1.0) -> Finding:
     problem = _logistic(400, 60, seed=80)
     for run in range(4):
         found = objective_perturbation(problem, budget=_BUDGET, radius=2.0, random=fixed_seed_voids_guarantee(run))
-        match found.plan.bounding:
-            case Tilted(clip=clip, strength=strength):
-                stddev = found.plan.noise_multiplier * clip
-                drawn.append(-(problem.records * problem.plain_gradient(found.coef) + strength * found.coef))
-    tilt = np.concatenate(drawn)
-    spread = float(np.sqrt(np.mean(tilt**2)))
-    off = abs(spread / (noise * stddev) - 1) * math.sqrt(2 * tilt.size)
+        tilt = ObjectivePerturbation(radius=2.0).tilt(found.plan, problem)
+        stddev = tilt.noise_multiplier * tilt.clip
+        drawn.append(-(problem.records * problem.plain_gradient(found.coef) + tilt.strength * found.coef))
+    tilts = np.concatenate(drawn)
+    spread = float(np.sqrt(np.mean(tilts**2)))
+    off = abs(spread / (noise * stddev) - 1) * math.sqrt(2 * tilts.size)
     return Finding.judged(
         off < 5,
-        f"Where the solver stops, the slope of the untilted sum has standard deviation {spread:.4f} in {tilt.size} "
+        f"Where the solver stops, the slope of the untilted sum has standard deviation {spread:.4f} in {tilts.size} "
         f"coordinates, where {noise * stddev:.4f} is claimed ({off:.1f} standard errors).",
         spread=spread,
         claimed=noise * stddev,

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from privet.accounting import Gaussian, delta
-from privet.accounting.conversions import gaussian_tail
-from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
-from privet.accounting.pairs.base import Pair
+from privet.accounting.pairs.elementary import GaussianPair, LaplacePair
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.simple import GaussianPair, LaplacePair
+from privet.accounting.pairs.pair import Pair
+from privet.accounting.theorems.conversions import gaussian_tail
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
 from privet.clipping import Clip
 from privet.geometry import box
 from privet.lectures import rule

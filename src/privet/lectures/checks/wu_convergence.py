@@ -17,10 +17,8 @@ from privet.lectures.toy_problems import average_loss, largest_coordinate, linea
 from privet.losses import CustomLoss
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
-from privet.solvers import (
-    noisy_gradient_descent,
-    projected_gradient_descent,
-)
+from privet.solvers import noisy_gradient_descent
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import (
     gradient_descent_bound,
 )

@@ -16,7 +16,7 @@ from privet.lectures.toy_problems import Inner, average_loss, pointwise
 from privet.losses import AbsoluteLoss, CustomLoss, HingeLoss, Loss, QuantileLoss, SquaredLoss
 from privet.losses.base import Array
 from privet.problems import per_record
-from privet.solvers import projected_gradient_descent
+from privet.solvers.plain_descent import projected_gradient_descent
 
 Vector = NDArray[np.float64]
 

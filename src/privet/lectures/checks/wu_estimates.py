@@ -17,7 +17,7 @@ from privet.noise import add_gaussian
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FixedSize, OneRecord
 from privet.solvers import GradientStep
-from privet.solvers.descent import Release, descend
+from privet.solvers.descent import ReleaseRule, descend
 from privet.sums import record_sum
 
 Vector = NDArray[np.float64]
@@ -78,7 +78,7 @@ def batches_trade_time_for_variance(power: float = 1.0, full: bool = False) -> F
     )
 
 
-def _residuals(release: Release) -> tuple[Vector, Vector | None, Vector, float]:
+def _residuals(release: ReleaseRule) -> tuple[Vector, Vector | None, Vector, float]:
     """Noise that the library put into 100 steps in 50 dimensions, with what it released."""
     rng = np.random.default_rng(9)
     rows = rng.normal(size=(40, 50)) / 20
@@ -112,7 +112,7 @@ def releasing_less_costs_no_more(factor: float = 1.0) -> Finding:
     """Find how the library's average and last iterate respond to each gradient, hence their μ against that of all."""
     T = 100
 
-    def mu(release: Release, steps: int) -> float:
+    def mu(release: ReleaseRule, steps: int) -> float:
         """μ of a linear image of `steps` gradients, in units of Δ/σ: |Σ weights| ÷ their l2 norm."""
         impulses = iter(np.eye(steps))
         path = descend(

@@ -15,7 +15,7 @@ from privet.lectures.claim import Finding
 from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, logistic_in_ball
-from privet.plan import Plan
+from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
@@ -98,7 +98,7 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
     rng, draws = np.random.default_rng(33), 20_000 if full else 300
     rows = rng.normal(size=(20, 3)) / 4 + 0.5
     problem, mean, off, moments = linear(rows), rows.mean(axis=0), 0.0, {}
-    blank = Plan(
+    blank = gradient_plan(
         bounding=Declared(lipschitz=2.0), noise_multiplier=0.1, steps=draws, records=20, neighbours="replace_one"
     )
     for name, sampling in (
@@ -106,7 +106,8 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
         ("five", FixedSize(batch=5)),
         ("poisson", Poisson(sampling_rate=0.25)),
     ):
-        estimate = PrivateGradient(problem, replace(blank, sampling=sampling), random=fixed_seed_voids_guarantee(33))
+        plan = replace(blank, releases=(replace(blank["gradients"], sampling=sampling),))
+        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(33)))
         drawn = np.array([estimate(np.zeros(3)) for _ in range(draws)])
         error = drawn.std(axis=0) / math.sqrt(draws)
         off = max(off, float((np.abs(drawn.mean(axis=0) - scale * mean) / error).max()))

@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 
 from privet.accounting import Gaussian, epsilon
-from privet.accounting.amplification import amplified, rate_for
-from privet.accounting.composition import Cost, advanced
-from privet.accounting.gaussian import epsilon_bounds, largest_mu, profile
 from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.theorems.composition import Cost, advanced
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
+from privet.accounting.theorems.subsampling import amplified, rate_for
 from privet.clipping import Clip, Declared
 from privet.lectures import rule
 from privet.lectures.claim import Finding

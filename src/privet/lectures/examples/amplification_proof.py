@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from privet.accounting.gaussian import delta_bounds
+from privet.accounting.theorems.gaussian_profile import delta_bounds
 
 __all__ = ["Lines", "fixed_size", "poisson"]
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from privet.lectures.toy_problems import average_loss, pointwise
 from privet.losses import AbsoluteLoss
-from privet.solvers import projected_gradient_descent
+from privet.solvers.plain_descent import projected_gradient_descent
 
 __all__ = ["comes_nearer", "distances", "short_enough"]
 

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privet.accounting import Gaussian, epsilon
-from privet.accounting.amplification import amplified
-from privet.accounting.composition import Cost, advanced
+from privet.accounting.theorems.composition import Cost, advanced
+from privet.accounting.theorems.subsampling import amplified
 from privet.lectures import rule
 
 __all__ = ["ManySteps", "against_full_batches", "n_squared_steps"]
@@ -74,7 +74,7 @@ def against_full_batches(
 
     Examples
     --------
-    >>> from privet.accounting.gaussian import epsilon_bounds
+    >>> from privet.accounting.theorems.gaussian_profile import epsilon_bounds
     >>> costs, full = against_full_batches([1.0, 8.0]), epsilon_bounds(1.0, 1e-5)[1]
     >>> [f"{cost / full:.3f}" for cost in costs.values()]
     ['1.394', '1.005']

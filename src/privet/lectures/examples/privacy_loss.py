@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting.pairs.base import Pair
+from privet.accounting.pairs.pair import Pair
 
 __all__ = ["Composition", "Law", "composed", "convolved", "delta_of", "loss_law", "transformed"]
 
@@ -65,7 +65,7 @@ def loss_law(pair: Pair, *, span: float, points: int, rounding: Literal["down", 
 
     Examples
     --------
-    >>> from privet.accounting.pairs.simple import GaussianPair
+    >>> from privet.accounting.pairs.elementary import GaussianPair
     >>> law = loss_law(GaussianPair(1.0), span=8.0, points=4096, rounding="nearest")
     >>> f"{law.masses.sum():.6f} {law.masses @ law.losses:.6f}"  # the mean of the loss is μ²/2
     '1.000000 0.500000'
@@ -146,8 +146,8 @@ def composed(pair: Pair, *, steps: int, epsilon: float, span: float = 12.0, poin
 
     Examples
     --------
-    >>> from privet.accounting.gaussian import profile
-    >>> from privet.accounting.pairs.simple import GaussianPair
+    >>> from privet.accounting.theorems.gaussian_profile import profile
+    >>> from privet.accounting.pairs.elementary import GaussianPair
     >>> found = composed(GaussianPair(0.1), steps=100, epsilon=1.0)  # exactly one Gaussian with μ = 1
     >>> found.down < profile(1.0, 1.0) < found.up, abs(found.nearest / profile(1.0, 1.0) - 1) < 1e-4
     (True, True)

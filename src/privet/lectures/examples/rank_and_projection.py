@@ -23,7 +23,7 @@ from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.toy_problems import average_loss, pointwise, separable
 from privet.losses import LogisticLoss
 from privet.problems import RecordProblem, glm
-from privet.solvers import projected_gradient_descent
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import exact_noise, rank_bound
 
 __all__ = ["allowed", "excess"]

@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 
 from privet.accounting import RandomizedResponse, epsilon
-from privet.accounting.amplification import amplified
+from privet.accounting.theorems.subsampling import amplified
 
 __all__ = ["Survey", "survey"]
 

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from privet.accounting.gaussian import epsilon_bounds
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds
 from privet.clipping import Clip
 from privet.lectures.toy_problems import pointwise
 from privet.losses import SquaredLoss

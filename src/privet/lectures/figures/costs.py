@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.accounting.amplification import amplified, shortcut_limit
-from privet.accounting.gaussian import epsilon_bounds
 from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds
+from privet.accounting.theorems.subsampling import amplified, shortcut_limit
 from privet.lectures import rule
 from privet.lectures.examples.one_record_a_step import against_full_batches
 from privet.lectures.examples.privacy_loss import delta_of, loss_law, transformed

@@ -18,13 +18,13 @@ from privet.lectures.examples.rank_and_projection import allowed, excess
 from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.toy_problems import average_loss, logistic_in_ball, pointwise
 from privet.losses import SquaredLoss
-from privet.plan import Plan
+from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.report.canvas import FAINT, INK, canvas, styles
-from privet.solvers import projected_gradient_descent
 from privet.solvers.gradient import PrivateGradient
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import average_iterate_bound, exact_noise
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def clip_figure() -> Figure:
     for clip in map(float, clips):
         path = projected_gradient_descent(problem, steps=80, step_size=0.4, bounding=Clip(clip=clip), release="last")
         bias.append(abs(float(path.released[0]) - 1.0))
-        plan = Plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
+        plan = gradient_plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
         plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
-        noise.append(PrivateGradient(problem, plan, random=fixed_seed_voids_guarantee(61)).noise_stddev)
+        noise.append(PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(61))).noise_stddev)
     curves = {"bias": bias, "noise": noise, "both (root of squares)": np.hypot(bias, noise)}
     subtitle = "900 records of 0, 100 of 10: the mean is 1; ten steps at ε = 1"
     with canvas("Too low a clip is wrong, too high is noisy", subtitle, size=SIZE) as (figure, axes):

@@ -1,0 +1,95 @@
+"""The two numerical engines as accountants: both directions, the worse one counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from privet.accounting import events as ev
+from privet.accounting.contour.integral import contour_upper
+from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
+from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
+from privet.accounting.interface import Bounds, Uncertified, no_theorem
+from privet.accounting.pairs.dominating import Direction, directions
+from privet.accounting.pairs.selected import MomentsOnly
+from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass
+from privet.privacy import Neighbours
+
+__all__ = ["contour", "fourier", "paired"]
+
+
+def paired(run: ev.Event, neighbours: Neighbours, name: str) -> tuple[Direction, ...]:
+    """The run's dominating pairs, both ways; a refusal if a part has none."""
+    ways = directions(run, neighbours)
+    if any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps):
+        raise no_theorem(name, "a part is known by its moments only, which do not determine its loss")
+    return ways
+
+
+def contour(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
+    """Bounds by the contour integral; raises Uncertified where it has none."""
+    return _engine(run, neighbours, delta, epsilon, "contour", _contour_epsilon, _contour_delta)
+
+
+def fourier(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
+    """Bounds by lattice laws and the fast Fourier transform."""
+    return _engine(run, neighbours, delta, epsilon, "fourier", fourier_epsilon, fourier_delta)
+
+
+def _contour_epsilon(steps: Steps, delta: float) -> tuple[float, float]:
+    found = line_epsilon(steps, delta)
+    if found is None:
+        raise Uncertified
+    return found
+
+
+def _contour_delta(steps: Steps, epsilon: float) -> tuple[float, float]:
+    found = line_delta(steps, epsilon)
+    if found is None:
+        raise Uncertified
+    return found
+
+
+Engine = Callable[[Steps, float], tuple[float, float]]
+
+
+def _engine(
+    run: ev.Event,
+    neighbours: Neighbours,
+    delta: float | None,
+    epsilon: float | None,
+    name: str,
+    epsilon_by: Engine,
+    delta_by: Engine,
+) -> Bounds:
+    """Price the worse direction; the other is dropped where one look at the first's lower end shows it to be better."""
+    ways = paired(run, neighbours, name)
+    if any(pair.infinite == 1.0 for way in ways for pair, _ in way.steps):
+        return Bounds(math.inf, math.inf) if delta is not None else Bounds(1.0, 1.0)
+    worst = Bounds(0.0, 0.0)
+    for way in ways:
+        if delta is not None and delta < infinite_mass(way.steps) * (1 - 1e-12):
+            return Bounds(math.inf, math.inf)
+        if delta is not None:
+            if worst.lower > 0 and _surely_below(way.steps, worst.lower, delta, delta_by):
+                continue
+            low, high = epsilon_by(way.steps, delta)
+        else:
+            low, high = delta_by(way.steps, epsilon or 0.0)
+        worst = Bounds(max(worst.lower, float(low)), max(worst.upper, float(high)))
+    return worst
+
+
+def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) -> bool:
+    """Whether delta(epsilon) ≤ delta in this direction, by one look at that epsilon: cheaper than solving for it."""
+    infinite = infinite_mass(steps)
+    if epsilon >= sum(count * pair.highest for pair, count in steps):
+        return infinite * (1 + 1e-14) <= delta
+    if delta_by is _contour_delta:
+        found = contour_upper(steps, epsilon, enough=delta)
+        return found is not None and found.upper <= delta
+    order = best_order(steps, "log_delta", epsilon)
+    bound = float(chernoff_log_delta(steps, epsilon, np.array([order]))[0])
+    return infinite + math.exp(min(bound, 0.0)) <= delta * (1 - 1e-14)

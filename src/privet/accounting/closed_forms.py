@@ -1,0 +1,195 @@
+"""Closed forms: runs of Gaussian steps, of equal answers, of few equal Laplace steps; and any single step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from privet.accounting import events as ev
+from privet.accounting.interface import Bounds, no_theorem, worst
+from privet.accounting.numerics import bracketed_root
+from privet.accounting.pairs.dominating import Direction, directions, leaves
+from privet.accounting.pairs.elementary import GaussianPair, LaplacePair
+from privet.accounting.pairs.pair import UNIT, Pair, Reals
+from privet.accounting.pairs.selected import MomentsOnly
+from privet.accounting.renyi_orders import Steps, infinite_mass
+from privet.accounting.theorems import composition, gaussian_profile
+from privet.privacy import Neighbours
+
+__all__ = ["closed", "one_step_epsilon"]
+
+
+def _stick(pair: Pair, epsilon: float) -> tuple[float, float]:
+    """(lower, upper) on the hockey stick of one step; the threshold is optimal, so its rounding is of second order."""
+    p, q = (float(tail[0]) for tail in pair.above(np.array([epsilon])))
+    scaled = math.exp(min(epsilon, 700.0)) * q if q else 0.0
+    value = pair.infinite + p - scaled
+    # the normal tail e^{-x²/2} is known to about x² units of rounding
+    slack = (3e-14 - 16 * UNIT * math.log(max(p, 1e-308))) * (pair.infinite + p + scaled)
+    return max(pair.infinite * (1 - 1e-15), value - slack, 0.0), min(1.0, max(value + slack, 0.0))
+
+
+def one_step_epsilon(pair: Pair, delta: float) -> Bounds:
+    """Bounds on epsilon(delta) of one step in one direction."""
+    if isinstance(pair, GaussianPair):
+        return Bounds(*gaussian_profile.epsilon_bounds(pair.mu, delta))
+    if delta < pair.infinite * (1 - 1e-15):
+        return Bounds(math.inf, math.inf)
+
+    def root(side: int) -> float:
+        if _stick(pair, 0.0)[side] <= delta:
+            return 0.0
+        top = 1.0
+        while _stick(pair, top)[side] > delta:
+            top *= 2.0
+            if top > 1e6:
+                return math.inf
+        safe, unsafe = bracketed_root(lambda e: _stick(pair, e)[side] - delta, top, 0.0, tolerance=1e-14)
+        return safe if side else unsafe
+
+    high = root(1)
+    return Bounds(min(root(0), high), high)
+
+
+def _equal_answers(run: ev.Event, neighbours: Neighbours) -> tuple[composition.Cost, ...]:
+    """The one (epsilon, delta) whose equal, unsampled copies make up the run, if so."""
+    parts = leaves(run, neighbours)
+    if len(parts) != 1:
+        return ()
+    leaf, count = parts[0]
+    match leaf:
+        case ev.Pure(epsilon=epsilon) | ev.RandomizedResponse(epsilon=epsilon):
+            directions(run, neighbours)  # refuses what has no pair
+            return (composition.Cost(float(epsilon), 0.0, count),)
+        case ev.Approximate(epsilon=epsilon, delta=delta):
+            return (composition.Cost(float(epsilon), float(delta), count),)
+    return ()
+
+
+def _gaussian_mu(ways: tuple[Direction, ...]) -> float | None:
+    """mu of a run of Gaussian steps only: T Gaussian releases are exactly one, with mu² = Σ mu_i²."""
+    pairs = ways[0].steps
+    if len(ways) > 1 or not all(isinstance(pair, GaussianPair) for pair, _ in pairs):
+        return None
+    total = math.fsum(count * pair.mu**2 for pair, count in pairs if isinstance(pair, GaussianPair))
+    return math.sqrt(total) * (1 + 4e-16)
+
+
+def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
+    """Bounds by an exact formula, where there is one."""
+    ways = directions(run, neighbours)
+    mu = _gaussian_mu(ways)
+    if mu is not None:
+        if delta is not None:
+            low, high = gaussian_profile.epsilon_bounds(mu, delta)
+            return Bounds(low * (1 - 1e-14), high)
+        low, high = gaussian_profile.delta_bounds(mu, epsilon or 0.0)
+        return Bounds(low * (1 - 1e-12), high)
+    for cost in _equal_answers(run, neighbours):
+        if delta is not None:
+            high = composition.optimal_epsilon(cost.epsilon, cost.delta, cost.times, delta=delta)
+            low = high * (1 - 1e-9) if math.isfinite(high) else _infinite_from_below(ways[0].steps, delta)
+            if math.isfinite(high) and high > 0:
+                there = composition.optimal_delta(cost.epsilon, cost.delta, cost.times, epsilon=low)
+                low = low if there * (1 - 1e-10) > delta else 0.0
+            return Bounds(low, high)
+        high = composition.optimal_delta(cost.epsilon, cost.delta, cost.times, epsilon=epsilon or 0.0)
+        return Bounds(high * (1 - 1e-9), high)
+    laplace = _few_laplace(ways)
+    if laplace is not None:
+        found = _solved(lambda e, side: _laplace_end(*laplace, e, side), laplace[0] * laplace[1], delta, epsilon)
+        if found is not None:
+            return found
+    if all(len(way.steps) == 1 and way.steps[0][1] == 1 for way in ways):
+        pairs = [way.steps[0][0] for way in ways]
+        if not any(isinstance(pair, MomentsOnly) for pair in pairs):
+            if delta is not None:
+                return worst([one_step_epsilon(pair, delta) for pair in pairs])
+            return worst([Bounds(*_stick(pair, epsilon or 0.0)) for pair in pairs])
+    raise no_theorem("closed", "the run is neither Gaussian, nor one step, nor of equal answers")
+
+
+@np.errstate(all="ignore")  # what overflows fails the check at the end
+def _laplace_stick(distance: float, count: int, epsilon: float) -> tuple[float, float] | None:
+    """(lower, upper) on delta(epsilon) of `count` equal Laplace steps; None where the sum loses too many digits.
+
+    M(t) = ((1+t)e^{td} + t·e^{-(1+t)d})/(1+2t); expand the power of the numerator. The term with j factors of the
+    second kind has the exponential e^{t·x}, x = (count - 2j)d - epsilon. For x ≤ 0 its line integral is 0; for x > 0
+    it is the integral over a circle around -1/2 that holds the poles -1, -1/2 and 0, where the trapezoid rule errs by
+    at most the integrand's size on a smaller and on a larger circle times a geometric factor.
+    """
+    j = np.arange(count // 2 + 1)
+    x = (count - 2 * j) * distance - epsilon
+    j, x = j[x > 0], x[x > 0]
+    if not len(j):
+        return 0.0, 0.0
+    log_choose = np.array([math.log(math.comb(count, int(i))) for i in j])
+
+    def log_size(radius: Reals) -> Reals:  # the largest modulus on circles, a row a term, a column a radius
+        left = np.where(j == 0, -1.0, j - 1.0)[:, None]
+        other = np.where(left < 0, np.log(np.maximum(radius - 0.5, 1e-9)), np.log(radius + 0.5))
+        main = (count - j - 1.0)[:, None] * np.log(radius + 0.5) + left * other
+        size: Reals = main + np.log(radius) - count * np.log(2 * radius) + x[:, None] * (radius - 0.5)
+        return size
+
+    radii = np.geomspace(1.0, 1e14, 200)[None, :]
+    radius = radii[0, np.argmin(log_size(radii), axis=1)][:, None]
+    nodes = 512
+    turn = np.exp(2j * math.pi * np.arange(nodes) / nodes)[None, :]
+    t = radius * turn - 0.5
+    scale = (log_choose - j * distance)[:, None]
+    power = (count - j - 1.0)[:, None] * np.log(1 + t) + (j - 1.0)[:, None] * np.log(t) + x[:, None] * t
+    terms = np.exp(power - count * np.log(2 * radius * turn) + scale) * radius * turn
+    value = float(terms.real.sum() / nodes)
+    alias = np.exp(scale + log_size(0.6 * np.ones_like(radius)) + nodes * np.log(0.6 / radius))
+    alias += np.exp(scale + log_size(1.5 * radius) - nodes * math.log(1.5))
+    rounding = 4e-16 * (count + 64) * float((np.abs(terms) * (1 + x[:, None] * np.abs(t))).sum() / nodes)
+    slack = 4 * float(alias.sum()) + rounding
+    return (value - slack, value + slack) if slack < 1e-9 * value else None
+
+
+def _laplace_end(distance: float, count: int, epsilon: float, side: int) -> float | None:
+    """One end of `_laplace_stick`, the rounding of its differences (count - 2j)·distance - epsilon put into epsilon."""
+    blur = 8 * UNIT * (count * distance + epsilon)
+    found = _laplace_stick(distance, count, epsilon - blur if side else epsilon + blur)
+    return None if found is None else found[side]
+
+
+def _few_laplace(ways: tuple[Direction, ...]) -> tuple[float, int] | None:
+    """Distance and count of a run of few equal Laplace steps, if it is one."""
+    (pair, count), *others = ways[0].steps
+    few = isinstance(pair, LaplacePair) and not others and len(ways) == 1 and 1 < count <= 64
+    return (pair.distance, count) if few and isinstance(pair, LaplacePair) else None
+
+
+def _solved(
+    stick: Callable[[float, int], float | None], top: float, delta: float | None, epsilon: float | None
+) -> Bounds | None:
+    """Bounds from a falling curve with a lower end (side 0) and an upper one; None where it answers None."""
+
+    def at(value: float, side: int) -> float:
+        found = stick(value, side)
+        if found is None:
+            raise ArithmeticError
+        return found
+
+    try:
+        if delta is None:
+            return Bounds(max(0.0, at(epsilon or 0.0, 0)), at(epsilon or 0.0, 1))
+        if at(0.0, 1) <= delta:
+            return Bounds(0.0, 0.0)
+        upper = bracketed_root(lambda e: at(e, 1) - delta, top, 0.0, tolerance=1e-14)[0]
+        near = upper * (1 - 1e-9)  # where the lower end has most likely not come down to delta yet
+        start = near if at(near, 0) > delta else 0.0
+        lower = 0.0
+        if start > 0 or at(0.0, 0) > delta:
+            lower = bracketed_root(lambda e: at(e, 0) - delta, upper if start > 0 else top, start, tolerance=1e-14)[1]
+    except ArithmeticError:
+        return None
+    return Bounds(lower, upper)
+
+
+def _infinite_from_below(steps: Steps, delta: float) -> float:
+    return math.inf if infinite_mass(steps) * (1 - 1e-14) > delta else 0.0

@@ -1,0 +1,1 @@
+"""The contour accountant: line integrals of moments, and what they need where moments are hard."""

@@ -1,0 +1,139 @@
+"""The contour accountant: delta(epsilon) as one line integral of the run's moment generating function.
+
+With L the loss of the whole run under P and M(t) = E[e^{tL}; L < ∞] = Π M_j(t)^{count_j}, for every c > 0
+
+    delta(epsilon) = P(L = ∞) + (1/2πi) ∫_{c-i∞}^{c+i∞} F(t) dt,      F(t) = M(t) e^{-t·epsilon} / (t(t+1)),
+
+which :mod:`privet.accounting.contour.line` sums with a certified error. Proofs: docs/proofs/contour.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from privet.accounting.contour.line import Line, largest_below, solve
+from privet.accounting.pairs.pair import UNIT
+from privet.accounting.renyi_orders import (
+    Steps,
+    best_order,
+    chernoff_log_delta,
+    hook,
+    infinite_mass,
+    rough_log_moment,
+)
+
+__all__ = ["Look", "contour_delta", "contour_epsilon", "contour_upper"]
+
+_LEAST_TILT = 1e-9  # below it, no moment is finite that floats can hold: losses beyond all meaning
+
+
+@np.errstate(all="ignore")  # what overflows becomes an infinite or undefined bound, and neither certifies anything
+def contour_delta(steps: Steps, epsilon: float, *, unseen: float = 0.0) -> tuple[float, float] | None:
+    """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified.
+
+    `unseen` bounds the probability of outcomes that `steps` leave out.
+    """
+    infinite = infinite_mass(steps)
+    if epsilon >= sum(count * pair.highest for pair, count in steps):
+        return infinite * (1 - 1e-14), min(1.0, (infinite + unseen) * (1 + 1e-14))
+    saddle = best_order(steps, "log_delta", epsilon)
+    if saddle < _LEAST_TILT:
+        return None
+    log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
+    if log_bound < -690:
+        return infinite * (1 - 1e-14), (infinite + unseen) * (1 + 1e-14) + math.exp(max(-740.0, log_bound))
+    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0, unseen=unseen)
+    if line is None:
+        return None
+    lower, upper = line.lower(epsilon), line.upper(epsilon)
+    finite = line.total(epsilon)
+    if upper - lower - unseen > 1e-8 * upper and 0 < finite < math.exp(log_bound - 6.0):  # laid for too large a delta
+        again = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, unseen=unseen)
+        if again is not None:
+            lower, upper = max(lower, again.lower(epsilon)), min(upper, again.upper(epsilon))
+    return lower, upper
+
+
+class Look(NamedTuple):
+    """One look at delta(epsilon) from above: a certified bound, and by how much at most it is above the truth as far as
+    can be seen, which is not certified.
+    """
+
+    upper: float
+    width: float
+    saddle: float
+
+
+@np.errstate(all="ignore")
+def contour_upper(steps: Steps, epsilon: float, *, enough: float = 0.0, near: float | None = None) -> Look | None:
+    """As the upper end of `contour_delta`, in less time.
+
+    Where the Rényi bound is at most `enough`, that bound itself; `near` is a guess at the saddle.
+    """
+    infinite = infinite_mass(steps) * (1 + 1e-14)
+    if infinite >= 1.0 or epsilon >= sum(count * pair.highest for pair, count in steps):
+        return Look(min(1.0, infinite), 0.0, math.nan)
+    saddle = best_order(steps, "log_delta", epsilon, near=near)
+    if saddle < _LEAST_TILT:
+        return None
+    log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
+    bound = (infinite + math.exp(max(-740.0, min(log_bound, 0.0)))) * (1 + 1e-14)
+    if bound <= enough or log_bound < -690:
+        return Look(min(1.0, bound), min(1.0, bound), saddle)
+    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0, one_sided=True)
+    if line is None:
+        return None
+    finite, width = line.total(epsilon), line.width(epsilon)
+    if width > 1e-8 * line.upper(epsilon) and 0 < finite < math.exp(log_bound - 6.0):  # laid for too large a delta
+        line = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, one_sided=True) or line
+        width = line.width(epsilon)
+    return Look(line.upper(epsilon), width if math.isfinite(width) else math.inf, saddle)
+
+
+@np.errstate(all="ignore")
+def contour_epsilon(
+    steps: Steps, delta: float, *, unseen: float = 0.0, patient: bool = True, saddle: float | None = None
+) -> tuple[float, float] | None:
+    """Certified (lower, upper) on epsilon(delta) in one direction; None where the line cannot be certified.
+
+    `unseen` bounds the probability of outcomes that `steps` leave out; it is far below delta. `patient` lays a wide
+    bracket's line again with more digits. `saddle` is `best_order`, if that is known already.
+    """
+    infinite = infinite_mass(steps)
+    if delta <= infinite * (1 + 1e-14):
+        return (math.inf, math.inf) if delta < infinite * (1 - 1e-14) else (0.0, math.inf)
+    log_delta = math.log(delta - infinite)
+    if saddle is None:
+        saddle = best_order(steps, "epsilon", log_delta)
+    if saddle < _LEAST_TILT:
+        return None
+    start = _sharpened(steps, saddle, log_delta)
+    line = Line.laid(steps, saddle, start, log_delta, unseen=unseen)
+    upper = None if line is None else solve(line, delta, start)
+    if line is None or upper is None:
+        return None
+    lower = largest_below(line, delta, upper)
+    # laid too far off, or with too few digits: once more, where the answer is
+    for exact in (False, True) if patient else (False,):
+        if upper - lower <= 1e-7 * upper or (not exact and upper > 0.99 * start):
+            continue
+        again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=exact, unseen=unseen)
+        better = None if again is None else solve(again, delta, upper)
+        if again is not None and better is not None:
+            lower, upper = max(lower, largest_below(again, delta, better)), min(upper, better)
+    top = sum(count * pair.highest for pair, count in steps)  # beyond it only the infinite mass is left
+    return lower, min(upper, top * (1 + 4 * UNIT))
+
+
+def _sharpened(steps: Steps, saddle: float, log_delta: float) -> float:
+    """A guess at epsilon: the saddle-point value of the integral, a little low."""
+    t = saddle * np.array([0.95, 1.0, 1.05])
+    values = rough_log_moment(steps, t)
+    variance = float(values[0] - 2 * values[1] + values[2]) / (0.05 * saddle) ** 2
+    variance = max(variance, 1e-12 / saddle**2) if math.isfinite(variance) else 1e-12 / saddle**2
+    log_factor = 0.5 * math.log(2 * math.pi * variance) + math.log(saddle * (1 + saddle))
+    log_factor = max(log_factor, -float(hook(t[1:2])[0]))
+    return max(0.97 * (float(values[1]) - log_factor - log_delta) / saddle, 0.0)

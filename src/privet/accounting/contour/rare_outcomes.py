@@ -1,0 +1,248 @@
+"""Runs whose moments are made of absurdities: line integrals after leaving those outcomes out.
+
+With a small rate and a small δ, outcomes of probability far below δ dominate E[e^{tL}] at every useful order t. Let
+A be the event that some step's outcome lies beyond that step's cut. As the hockey stick is an expectation of a number
+in [0, 1],
+
+    E[(1 - e^{epsilon - L})₊; not A]  ≤  δ(epsilon)  ≤  E[(1 - e^{epsilon - L})₊; not A] + P(A),
+
+and the left side is again a product measure, which :mod:`privet.accounting.contour.integral` integrates. The cuts are
+such that P(A) ≤ Σ count·P(xi > cut) is a negligible part of δ. Where that is not enough,
+:mod:`privet.accounting.contour.big_steps` tells big steps from small ones. docs/proofs/rare.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from privet.accounting.contour.big_steps import MOST_RATE, Levels, one_step_delta
+from privet.accounting.contour.integral import contour_delta, contour_epsilon
+from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.pair import Pair
+from privet.accounting.pairs.truncated_mixture import CutPair
+from privet.accounting.renyi_orders import Steps, best_order
+
+__all__ = ["line_delta", "line_epsilon", "rare_delta", "rare_epsilon", "surely_free", "without_rare"]
+
+Bracket = tuple[float, float]
+
+_NARROW = 2e-6  # a bracket of this relative width needs no second look
+_SHARE = 1e-8  # of δ that the neglected outcomes may make up
+_FEW = 0.05  # visits of a record, below which the loss is nearly an atom
+
+
+@np.errstate(all="ignore")
+def line_epsilon(steps: Steps, delta: float) -> Bracket | None:
+    """Certified (lower, upper) on epsilon(delta) by line integrals, in one direction; None if there is none."""
+    if surely_free(steps, delta):
+        return 0.0, 0.0
+    alone = _alone(steps)
+    attempts: list[Callable[[], Bracket | None]]
+    if alone is None:
+        attempts = [partial(contour_epsilon, steps, delta), partial(rare_epsilon, steps, delta)]
+    elif alone[0].rate * alone[1] < _FEW:
+        attempts = [partial(rare_epsilon, steps, delta), partial(contour_epsilon, steps, delta)]
+    else:
+        saddle = best_order(steps, "epsilon", math.log(delta))
+        plain = partial(contour_epsilon, steps, delta, saddle=saddle)
+        attempts = [partial(plain, patient=False), partial(rare_epsilon, steps, delta), plain]
+        if _cancels(*alone, delta, saddle):
+            attempts = attempts[1:]
+    best: Bracket | None = None
+    for attempt in attempts:
+        best = _common(best, _quietly(attempt))
+        if _narrow(best):
+            break
+    return best
+
+
+@np.errstate(all="ignore")
+def line_delta(steps: Steps, epsilon: float) -> Bracket | None:
+    """Certified (lower, upper) on delta(epsilon) by line integrals, in one direction; None if there is none."""
+    best = contour_delta(steps, epsilon)
+    if not _narrow(best):
+        best = _common(best, _quietly(partial(rare_delta, steps, epsilon, 1.0 if best is None else best[1])))
+    return best
+
+
+@np.errstate(all="ignore")
+def rare_epsilon(steps: Steps, delta: float) -> Bracket | None:
+    """Certified (lower, upper) on epsilon(delta) in one direction, without absurd outcomes; None if there is none."""
+    alone = _alone(steps)
+    guess = _one_step_epsilon(*alone, delta) if alone else 0.0
+    best: Bracket | None = None
+    if alone and guess > (12 if alone[0].shift < 1.05 else 5) * _spread(*alone):  # one step alone decides
+        best = _by_levels(*alone, delta, guess)
+        if _narrow(best):
+            return best
+    found = without_rare(steps, _SHARE * delta)
+    if found is None:
+        return best
+    cut = _quietly(partial(contour_epsilon, found[0], delta, unseen=found[1], patient=False))
+    best = _common(best, cut)
+    if alone and not _narrow(best):
+        guess = cut[1] if cut is not None and cut[1] < 2 * cut[0] else guess
+        best = _common(best, _by_levels(*alone, delta, guess))
+    return best
+
+
+@np.errstate(all="ignore")
+def rare_delta(steps: Steps, epsilon: float, guess: float = 1.0) -> Bracket | None:
+    """Certified (lower, upper) on delta(epsilon) in one direction; `guess` is not much too small."""
+    best: Bracket | None = None
+    for _ in range(4):
+        found = without_rare(steps, _SHARE * max(guess, 1e-250))
+        if found is None:
+            return None
+        best = _common(best, _quietly(partial(contour_delta, found[0], epsilon, unseen=found[1])))
+        if best is None or found[1] <= 1e-7 * best[1] or best[1] > 0.1 * guess:
+            break
+        guess = best[1]
+    alone = _alone(steps)
+    if alone is None or _narrow(best) or epsilon <= 0:
+        return best
+    guess = alone[1] * one_step_delta(alone[0], epsilon) if best is None else best[1]
+    for _ in range(3):
+        levels = Levels.laid(*alone, epsilon, guess) if 1e-290 < guess < 1 else None
+        if levels is None:
+            break
+        better = levels.lower(epsilon), levels.upper(epsilon)
+        best = _common(best, better)
+        if _narrow(best) or 0.5 * guess < better[1] < 2 * guess:
+            break
+        guess = better[1]
+    return best
+
+
+def without_rare(steps: Steps, probability: float) -> tuple[list[tuple[Pair, int]], float] | None:
+    """The steps without outcomes that occur in all with at most about `probability`, and the bound on that.
+
+    None where no step is a mixture at a rate up to one half whose loss is unbounded from above.
+    """
+    mixtures = sum(isinstance(pair, MixturePair) and _rare(pair) for pair, _ in steps)
+    if not mixtures:
+        return None
+    out: list[tuple[Pair, int]] = []
+    unseen = 0.0
+    for pair, count in steps:
+        if isinstance(pair, MixturePair) and _rare(pair):
+            cut = CutPair(pair, _cut(pair, math.log(probability / mixtures / count)))
+            unseen += count * cut.beyond
+            out.append((cut, count))
+        else:
+            out.append((pair, count))
+    return out, unseen * (1 + 1e-14)
+
+
+def surely_free(steps: Steps, delta: float) -> bool:
+    """Whether the run is (0, delta)-private because total variations add up to no more than delta."""
+    total = 0.0
+    for pair, count in steps:
+        if not isinstance(pair, MixturePair):
+            return False
+        half = pair.shift if pair.kind == "replace" else pair.shift / 2
+        total += count * pair.rate * math.erf(half / math.sqrt(2.0))
+    return total * (1 + 1e-13) <= delta
+
+
+def _alone(steps: Steps) -> tuple[MixturePair, int] | None:
+    """The run's only pair, if it is one that levels know."""
+    pair, count = steps[0]
+    return (pair, count) if len(steps) == 1 and isinstance(pair, MixturePair) and _rare(pair) else None
+
+
+def _rare(pair: MixturePair) -> bool:
+    """Whether cuts and levels know it: "add" needs none, and at rates near 1 their logs of w₋ have no digits left."""
+    return pair.kind != "add" and pair.rate <= MOST_RATE
+
+
+def _by_levels(pair: MixturePair, count: int, delta: float, guess: float) -> Bracket | None:
+    best: Bracket | None = None
+    for _ in range(3):
+        levels = Levels.laid(pair, count, guess, delta) if guess > 0 else None
+        better = None if levels is None else _quietly(partial(levels.epsilon, delta, guess))
+        if better is None:
+            break
+        best = _common(best, better)
+        if _narrow(best) or abs(better[1] - guess) < 1e-3 * guess:
+            break
+        guess = better[1]
+    return best
+
+
+# --- guesses: only the order of attempts, and where they start, depends on them ---------------------------------------
+
+
+def _cut(pair: MixturePair, log_probability: float) -> float:
+    """The xi beyond which P has about e^log_probability."""
+    s, q = pair.shift, pair.rate
+    low, high = 0.0, s + 60.0
+    for _ in range(60):
+        x = (low + high) / 2
+        beyond = np.logaddexp(math.log1p(-q) + log_ndtr(-x), math.log(q) + log_ndtr(s - x))
+        low, high = (x, high) if beyond > log_probability else (low, x)
+    return high
+
+
+def _cancels(pair: MixturePair, count: int, delta: float, order: float) -> bool:
+    """Whether the plain line's integrand is likely to be very much larger than its integral, δ.
+
+    As if the loss were normal, or all of it in one step.
+    """
+    wide = min(pair.shift**2, 20.0)
+    variance = count * pair.rate**2 * (4 * math.sinh(wide) if pair.kind == "replace" else math.expm1(wide))
+    spread = math.sqrt(variance)
+    if spread > 0.2 or (pair.shift > 1.05 and pair.rate > 5e-4):
+        return False
+    epsilon = variance / 2 + spread * max(math.sqrt(-2 * math.log(delta)) - 1.5, 0.1)
+    if pair.shift > 1.05:
+        epsilon = max(epsilon, _one_step_epsilon(pair, count, delta))
+    log_moment = count * float(pair.rough_log_moment(np.array([complex(order)]))[0].real)
+    return log_moment - order * epsilon - math.log1p(order) - math.log(delta) > 13.5
+
+
+def _spread(pair: MixturePair, count: int) -> float:
+    """About the standard deviation of the loss without its far tail; infinite where noise is large."""
+    if pair.shift < 0.35:
+        return math.inf
+    return pair.rate * math.sqrt(count * math.expm1(min(pair.shift**2, 1.5))) * (1.5 if pair.kind == "replace" else 1.0)
+
+
+def _one_step_epsilon(pair: MixturePair, count: int, delta: float) -> float:
+    """epsilon as if all but one step cost nothing; 0 if that is none."""
+    low, high = -40.0, 8.0  # natural logs
+    if count * one_step_delta(pair, math.exp(low)) < delta:
+        return 0.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        above = count * one_step_delta(pair, math.exp(middle)) > delta
+        low, high = (middle, high) if above else (low, middle)
+    return math.exp(low)
+
+
+# --- brackets ---------------------------------------------------------------------------------------------------------
+
+
+def _narrow(bounds: Bracket | None) -> bool:
+    return bounds is not None and bounds[1] - bounds[0] <= _NARROW * bounds[1]
+
+
+def _common(one: Bracket | None, other: Bracket | None) -> Bracket | None:
+    """What two brackets have in common; if nothing, one of them is wrong, and neither is used alone."""
+    if one is None or other is None:
+        return one or other
+    lower, upper = max(one[0], other[0]), min(one[1], other[1])
+    return (lower, upper) if lower <= upper else (min(one[0], other[0]), max(one[1], other[1]))
+
+
+def _quietly(price: Callable[[], Bracket | None]) -> Bracket | None:
+    """None where something is beyond what floats can hold: that is no bound."""
+    try:
+        return price()
+    except (ArithmeticError, ValueError):
+        return None

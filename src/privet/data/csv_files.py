@@ -1,0 +1,110 @@
+"""CSV files, a block of rows at a time. One record of the file is one record, whatever its cells hold."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.data.cells import Memory, Reader
+
+__all__ = ["csv_columns", "csv_header"]
+
+_ROWS = 256  # in memory as text at a time; more would not fit the processor's cache, and take twice as long
+_LONGEST = 2**31 - 1 if sys.platform == "win32" else sys.maxsize
+
+
+def csv_header(path: str | PathLike[str]) -> list[str]:
+    """The names in the first line of a file. That line is read alone: a quote left open in it ends with it."""
+    return _first(path)[0]
+
+
+def csv_columns(path: str | PathLike[str], readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
+    """One array for each column that has a reader; each must be in the header."""
+    parts: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, reader.dtype)] for name, reader in readers.items()}
+    present, end = _first(path)
+    with _opened(path, end) as lines, _LIMIT.lifted():
+        lines.readline()
+        columns = [
+            (parts[name], present.index(name), Memory(reader.one).__getitem__, reader.dtype)
+            for name, reader in readers.items()
+        ]
+        records = _records(csv.reader(_lines(lines, end)), len(present))
+        while block := list(islice(records, _ROWS)):
+            cells = list(zip(*block, strict=True))
+            for kept, place, function, dtype in columns:
+                kept.append(np.fromiter(map(function, cells[place]), dtype=dtype, count=len(block)))
+    return {name: np.concatenate(pieces) for name, pieces in parts.items()}
+
+
+class _Limit:
+    """Python's bound on the length of a cell, lifted while some file is read.
+
+    A cell beyond it would end its record in the middle, and the rest would be read as records of its own; the bound
+    is one for the whole process, so it is put back once the last reader of any thread is done.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._readers, self._before = threading.Lock(), 0, 0
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Without a bound."""
+        with self._lock:
+            if not self._readers:
+                self._before = csv.field_size_limit(_LONGEST)
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._readers -= 1
+                if not self._readers:
+                    csv.field_size_limit(self._before)
+
+
+_LIMIT = _Limit()
+
+
+def _records(rows: Any, width: int) -> Iterator[Sequence[str]]:
+    """The rows, each of `width` cells: short ones are filled with empty cells, long ones cut, blank lines skipped."""
+    for row in rows:
+        if len(row) == width:
+            yield row
+        elif row:
+            yield [*row[:width], *[""] * (width - len(row))]
+
+
+def _lines(lines: Any, end: str) -> Iterator[str]:
+    """The lines of a file, as its first one ends; a line end of another kind inside one is a blank of its cell."""
+    other = "\r" if end == "\n" else "\n"
+    for line in lines:
+        place = line.find(other)
+        if place < 0 or line[place:] in ("\r\n", "\r", "\n"):
+            yield line
+        else:
+            tail = "\r\n" if line.endswith("\r\n") else line[-1:]
+            yield line.removesuffix(tail).replace(other, " ") + tail
+
+
+def _first(path: str | PathLike[str]) -> tuple[list[str], str]:
+    """The names in the first line, and how lines end, as that one does: no later cell can decide it."""
+    with _opened(path, "") as lines, _LIMIT.lifted():
+        line = lines.readline()
+        return [name.strip() for name in next(csv.reader([line]), [])], "\r" if line.endswith("\r") else "\n"
+
+
+def _opened(path: str | PathLike[str], end: str) -> Any:
+    """A text file, or one compressed by gzip if its name ends in .gz; bytes that are no UTF-8 raise nothing."""
+    opener: Any = gzip.open if Path(path).suffix == ".gz" else open
+    return opener(path, "rt", encoding="utf-8-sig", errors="replace", newline=end)

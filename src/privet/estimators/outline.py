@@ -1,0 +1,179 @@
+"""What a fit will release, from public facts: ranges and norms not given, the solver's sums, standard errors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from privet._checks import whole
+from privet.errors import InvalidParameter
+from privet.estimators.defaults import LITTLE, constant_weight, solver_for
+from privet.estimators.intervals import final_step
+from privet.losses import Loss, Ridge, WeightedLoss
+from privet.plan import Plan, Release
+from privet.plan.plan import check_budget, whole_noise
+from privet.preprocessing import RangeFinder
+from privet.privacy import Budget
+from privet.problems import Facts
+from privet.problems.facts import public_count
+from privet.solvers import NewtonInference, Solver
+
+if TYPE_CHECKING:
+    from privet.estimators.linear import PrivateLinearModel
+
+__all__ = ["Outline", "Size", "outlined", "share_noise"]
+
+_RANGE_SHARE = 0.1  # of the budget, spent on ranges that were not given
+_NORM_SHARE = 0.03  # and on the norms of rows
+_CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
+_MOST_NOISE = 2.0**19
+_MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Size:
+    """The public facts of a table that a plan depends on.
+
+    `records` is how many rows there are, or people; `exact` says that `columns` is their true number, as it is unless
+    the names of categories are still to be learnt.
+    """
+
+    records: int
+    columns: int
+    classes: int = 2
+    people: bool = False
+    weighted: bool = False
+    sparse: bool = False
+    exact: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("records", 0), ("columns", 1), ("classes", 2)):
+            because, use = "what a fit releases depends on it", "Pass the public number of them."
+            object.__setattr__(self, name, whole(name, getattr(self, name), least=least, because=because, use=use))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outline:
+    """A plan, and how its parts are run; all of it public."""
+
+    plan: Plan
+    budget: Budget
+    effective: float
+    columns: int
+    ranges: RangeFinder | None
+    norms: RangeFinder | None
+    final: NewtonInference | None
+
+    @property
+    def each(self) -> float:
+        """The effective sample size a coefficient."""
+        return self.effective / self.columns
+
+    @property
+    def little(self) -> str:
+        """What to say when the model will be little more than a constant; empty if it will not."""
+        if self.each >= LITTLE:
+            return ""
+        return (
+            f"Expected an effective sample size of at least {LITTLE:g} a column, got {self.each:.2g}: with this budget "
+            "and number of records noise drowns the features, so the model tends to the majority class, or the mean. "
+            "Use a larger epsilon, fewer columns or more records."
+        )
+
+    def constant(self, columns: int) -> float:
+        """How long the constant beside the features is, in lengths of a row."""
+        return constant_weight(self.effective / (columns + 1))
+
+    def solver(self, model: PrivateLinearModel, loss: Loss) -> Solver:
+        """The solver with its settings for the loss, which may have been learnt by now; never what it releases."""
+        return _solver(model, loss, self.columns, self.effective, self.plan.unit == "person", self.final)
+
+
+def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
+    """The outline of a fit of `model` on a table of such a size, with `before` made already out of the same budget."""
+    count = public_count(size.records, model.neighbours, model.records)
+    budget = _budget(model, size.records)
+    noise = whole_noise(budget, model.neighbours)
+    effective = count / noise
+    given = model.bounds is not None or model.row_norm is not None
+    learnt = (("y",) if model._learns_target else ()) + (() if given else tuple(f"x{j}" for j in range(size.columns)))
+    if not given and size.sparse and size.columns > _MOST_SPARSE:
+        raise InvalidParameter(
+            f"Expected bounds=... for a sparse table of more than {_MOST_SPARSE:,} columns, got none: ranges of so "
+            "many columns cannot be learnt from one budget. Pass their public ranges, e.g. bounds=(0, 1)."
+        )
+    ranges = RangeFinder(columns=learnt) if learnt else None
+    by_norm = model.row_norm is not None and model.bounds is None
+    clear = effective * math.sqrt(_NORM_SHARE) > _CLEAR
+    norms = RangeFinder(columns=("norm",), what="row norms") if not by_norm and size.columns > 1 and clear else None
+    columns = size.columns + bool(model.fit_intercept)
+    loss = model._planned_loss(size.classes)
+    if size.weighted:
+        loss = WeightedLoss(loss=loss)
+    facts = Facts(
+        records=max(count, 1),
+        shape=(columns,) if loss.outputs == 1 else (columns, loss.outputs),
+        neighbours=model.neighbours,
+        unit="person" if size.people else "record",
+        loss=loss,
+        row_norm=1.0,
+        ridge=Ridge(alpha=model.alpha),
+        weighted=size.weighted,
+    )
+    final, last = final_step(model.inference, facts, budget)
+    first: tuple[Release, ...] = before
+    for finder, share in ((ranges, _RANGE_SHARE), (norms, _NORM_SHARE)):
+        if finder is not None:
+            first += finder.releases(noise_multiplier=share_noise(noise, share, model.epsilon))
+    first += model._own_releases(lambda share: share_noise(noise, share, model.epsilon), size.classes)
+    solver = _solver(model, loss, columns, effective, size.people, final)
+    plan = solver.plan(facts, budget, before=first, after=last)
+    if not size.exact:
+        plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
+    return Outline(
+        plan=plan,
+        budget=budget,
+        effective=effective,
+        columns=columns,
+        ranges=ranges,
+        norms=norms,
+        final=final,
+    )
+
+
+def share_noise(whole_budget: float, share: float, epsilon: float) -> float:
+    """The noise multiplier of a release that spends `share` of the budget, `whole_budget` being that of all of it."""
+    noise = max(whole_budget / math.sqrt(share), 2.0**-9)
+    if noise > _MOST_NOISE:
+        raise InvalidParameter(
+            f"Expected an epsilon from which ranges can be learnt, got {epsilon!r}: the noise would drown any "
+            "table. Use a larger epsilon, or pass row_norm=..., a public bound on the norm of a row."
+        )
+    return noise
+
+
+def _solver(
+    model: PrivateLinearModel, loss: Loss, columns: int, effective: float, people: bool, final: NewtonInference | None
+) -> Solver:
+    return solver_for(
+        model.solver,
+        model._task(loss),
+        loss=loss,
+        columns=columns,
+        effective=effective,
+        alpha=model.alpha,
+        max_iter=model.max_iter,
+        clip=None if final is None else final.clip,
+        people=people,
+    )
+
+
+def _budget(model: PrivateLinearModel, records: int) -> Budget:
+    budget = check_budget(Budget(epsilon=model.epsilon, delta=model.delta))
+    if model.neighbours != "add_remove" and records > 1 and model.delta >= 1 / records:
+        raise InvalidParameter(
+            f"Expected delta below 1/n = {1 / records:g}, got {model.delta!r}: publishing one record at random would "
+            "meet it. Use a delta well below 1/n."
+        )
+    return budget

@@ -1,0 +1,25 @@
+"""The plan of a run: releases in order, their cost, the meter that runs them, and their form as JSON."""
+
+from __future__ import annotations
+
+from privet.plan.influence import Bounded, Computed, Histograms, Influence, MomentSums, Reach, SecondMoments
+from privet.plan.meter import Meter
+from privet.plan.plan import Plan, gradient_plan
+from privet.plan.plan_json import plan_from_json, plan_to_json
+from privet.plan.release import Release
+
+__all__ = [
+    "Bounded",
+    "Computed",
+    "Histograms",
+    "Influence",
+    "Meter",
+    "MomentSums",
+    "Plan",
+    "Reach",
+    "Release",
+    "SecondMoments",
+    "gradient_plan",
+    "plan_from_json",
+    "plan_to_json",
+]

@@ -1,0 +1,252 @@
+"""The meter: it holds the plan while it runs, draws its batches and its noise, and refuses whatever is not next."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.clipping import Adaptive, Bounding, LatticeSum
+from privet.errors import InvalidParameter, PrivetError
+from privet.noise import add_gaussian
+from privet.plan.influence import Computed, Reach, unit_clip
+from privet.plan.plan import Plan
+from privet.plan.release import Release
+from privet.privacy import Guarantee
+from privet.randomness import Random, system_random
+
+__all__ = ["Meter"]
+
+Vector = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+_COUNT_BITS = 12  # a standard deviation of noise on counts is at least 2¹² lattice steps
+FIXED_SEED = "fixed seed: whoever knows it can subtract the noise"
+
+
+class Meter:
+    """Runs a plan: every batch and all noise of a run come from here, in the plan's order, and no more than it has.
+
+    Promise: what was released is a beginning of `plan.releases`, each with the bound, the batches and the noise that
+    were priced. A release that is not the next one, one too many, of another size or with another bound is refused
+    before any noise is drawn. A release is counted before its records are read, so that whatever happens, what was
+    released was charged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privet.clipping import Clip
+    >>> from privet.plan import Meter, gradient_plan
+    >>> from privet.sums import record_sum
+    >>> plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=5.0, steps=1, records=3, neighbours="zero_out")
+    >>> meter = Meter(plan)
+    >>> batch = meter.open("gradients", count=3)
+    >>> total = record_sum(np.eye(3), rule=Clip(clip=1.0), most_records=plan.most_records("gradients"))
+    >>> meter.noisy("gradients", total).shape
+    (3,)
+    >>> meter.open("gradients", count=3)
+    Traceback (most recent call last):
+        ...
+    privet.errors.InvalidParameter: Expected the run to end here, as planned and priced, got one more release of \
+'gradients': it would not be covered by the guarantee. Plan for it first.
+    """
+
+    def __init__(self, plan: Plan, *, random: Random | None = None) -> None:
+        plan.event  # noqa: B018  # a plan that cannot be priced is refused before any record is read
+        self.plan = plan
+        self.random = random if random is not None else system_random()
+        self.record: list[str] = []
+        self._place, self._done = 0, 0  # the release that is next, and how many times it was made
+        self._made: Counter[str] = Counter()
+        self._open: Release | None = None
+        self._clips: dict[str, float] = {}  # of adaptive clipping, as they stand
+
+    # -- opening: which release, and on which records --------------------------------------------------------------
+
+    def open(self, name: str, *, count: int) -> IntArray | None:
+        """Count the next release, which must be `name`, and draw its batch out of `count` records; None for all."""
+        step = self._made[name]
+        self._open = self._counted(name)
+        return self._open.sampling.indices(count, step, self.random)
+
+    def skip(self, name: str) -> None:
+        """Count the next release, which must be `name`, without making it: what is public already needs no noise."""
+        self._counted(name)
+
+    def _counted(self, name: str) -> Release:
+        """The next release, which must be `name`, counted as made."""
+        self._refuse_open()
+        expected = self.plan.releases[self._place] if self._place < len(self.plan.releases) else None
+        if expected is None or expected.name != name:
+            what = "the run to end here" if expected is None else f"a release of {expected.name!r}"
+            raise InvalidParameter(
+                f"Expected {what}, as planned and priced, got one more release of {name!r}: it would not be covered by "
+                "the guarantee. Plan for it first."
+            )
+        self._done += 1
+        if self._done == expected.times:
+            self._place, self._done = self._place + 1, 0
+        self._made[name] += 1
+        self.record.append(name)
+        return expected
+
+    # -- closing: noise ----------------------------------------------------------------------------------------------
+
+    def rule(self, name: str) -> Bounding:
+        """The clipping rule of a release, with the clip as it stands if it adapts."""
+        bound = self.plan[name].bound
+        if not isinstance(bound, Bounding):
+            raise InvalidParameter(
+                f"Expected a release of clipped records, got {name!r}: it has no clipping rule. Bound its records as "
+                "its bound says."
+            )
+        return replace(bound, clip=self._clips.get(name, bound.clip)) if isinstance(bound, Adaptive) else bound
+
+    def noise_stddev(self, name: str, *, sensitivity: float | None = None) -> float:
+        """Standard deviation of the noise on each number of the next release of `name`, in the unit of the sum.
+
+        Where the plan leaves the sensitivity to the run, it has to be given: of one record added or removed.
+        """
+        release = self.plan[name]
+        if isinstance(release.bound, Computed):
+            if sensitivity is None or not 0 < sensitivity < math.inf:
+                raise InvalidParameter(
+                    f"Expected the sensitivity of {name!r}, positive and finite, got {sensitivity!r}: the plan leaves "
+                    "it to the run, and without it no noise hides a record. Pass sensitivity=..., computed in public."
+                )
+            clip = math.nextafter(sensitivity * unit_clip(release.bound, self.plan.neighbours), math.inf)
+            return math.nextafter(release.sum_multiplier * clip, math.inf)
+        if isinstance(release.bound, Adaptive):
+            return release.sum_multiplier * self.rule(name).clip
+        return release.noise_stddev(self.plan.neighbours)
+
+    def noisy(self, name: str, total: LatticeSum) -> Vector:
+        """The open release: a sum over records, with its noise. Its clip must be the one that was planned."""
+        release, stddev = self._close_sum(name, total)
+        units = np.atleast_1d(total.units)
+        noisy = add_gaussian(units, step=total.step, noise_stddev=stddev, random=self.random)
+        if isinstance(release.bound, Adaptive):
+            self._adapt(name, release.bound, total)
+        return noisy.reshape(total.units.shape)
+
+    def noisy_symmetric(self, name: str, total: LatticeSum) -> Vector:
+        """The open release: a sum of x xᵀ, noise on its diagonal, 1/√2 of that above it, mirrored.
+
+        Where the plan leaves the clip to the run, it is the one that the sum was bounded by.
+
+        Theorem: as a vector a symmetric matrix is (diagonal, √2 × upper triangle), so that its Frobenius norm is the
+        vector's norm, and the upper triangle needs only 1/√2 of the noise.
+        """
+        _, stddev = self._close_sum(name, total)
+        size = len(total.units)
+        above, diagonal = np.triu_indices(size, 1), np.diag_indices(size)
+        released = np.zeros((size, size))
+        released[above] = add_gaussian(
+            total.units[above],
+            step=total.step,
+            noise_stddev=stddev * math.sqrt(0.5) * (1 + 2.0**-50),
+            random=self.random,
+        )
+        released += released.T
+        released[diagonal] = add_gaussian(
+            total.units[diagonal], step=total.step, noise_stddev=stddev, random=self.random
+        )
+        return released
+
+    def noisy_counts(self, name: str, units: IntArray, *, unit: float = 1.0) -> Vector:
+        """The open release: whole numbers × `unit`, a power of two that is refined where the noise is finer."""
+        if not isinstance(self.plan[name].bound, Reach):
+            raise InvalidParameter(
+                f"Expected a release of counts, got {name!r}, which is a sum of clipped records: its noise is priced "
+                "for those. Use noisy()."
+            )
+        release = self._close(name, units.size)
+        stddev = release.noise_stddev(self.plan.neighbours)
+        shift = max(0, _COUNT_BITS + 1 - math.frexp(stddev / unit)[1])
+        return add_gaussian(
+            np.left_shift(units.astype(np.int64), shift),
+            step=math.ldexp(unit, -shift),
+            noise_stddev=stddev,
+            random=self.random,
+        )
+
+    def noisy_units(self, name: str, units: IntArray, *, step: float, sensitivity: float) -> Vector:
+        """The open release: whole steps that one record moves by at most `sensitivity`, known by now in public.
+
+        `sensitivity` is of a record added, removed or zeroed out; the bound knows what it is if one is replaced.
+        """
+        if not isinstance(self.plan[name].bound, Computed):
+            raise InvalidParameter(
+                f"Expected a release whose sensitivity is computed while the run goes on, got {name!r}, whose bound is "
+                "in the plan: the noise was priced for that one. Release a sum that is bounded as planned."
+            )
+        stddev = self.noise_stddev(name, sensitivity=sensitivity)
+        self._close(name, units.size)
+        return add_gaussian(units, step=step, noise_stddev=stddev, random=self.random)
+
+    def draw(self, name: str) -> Random:
+        """The open release: an exact random draw of its own, e.g. by the exponential mechanism."""
+        self._close(name, 0)
+        return self.random
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def guarantee(self, *, delta: float | None = None) -> Guarantee:
+        """What the whole plan promises, however much of it has run; invalidated if the noise is a fixed seed's."""
+        found = self.plan.guarantee(delta=delta)
+        return found.invalidate(FIXED_SEED) if self.random.void else found
+
+    def finish(self) -> tuple[str, ...]:
+        """The record: the name of every release, in order. Refuses a run that left out a part of its plan."""
+        if self._open is not None or self._place < len(self.plan.releases):
+            raise PrivetError(
+                "Expected every planned release to have been made, got a run that ended before: what it paid for is "
+                "not what it released. Please report this."
+            )
+        return tuple(self.record)
+
+    def _refuse_open(self) -> None:
+        if self._open is not None:
+            raise InvalidParameter(
+                f"Expected noise for {self._open.name!r}, whose records were read, got another release: what was read "
+                "would be left without noise. Release it first."
+            )
+
+    def _close(self, name: str, size: int) -> Release:
+        release = self._open
+        if release is None or release.name != name:
+            raise InvalidParameter(
+                f"Expected {name!r} to be opened before noise is drawn for it, got none or another: only what was "
+                "counted may be released. Call open() first."
+            )
+        if release.size and size and release.size != size:
+            raise InvalidParameter(
+                f"Expected {release.size:,} numbers for {name!r}, as planned, got {size:,}: this is another problem "
+                "than the plan is for. Plan for this one."
+            )
+        self._open = None
+        return release
+
+    def _close_sum(self, name: str, total: LatticeSum) -> tuple[Release, float]:
+        """The open release, whose records must be bounded as planned, and the standard deviation of its noise."""
+        bound = self.plan[name].bound
+        if isinstance(bound, Computed):
+            stddev = self.noise_stddev(name, sensitivity=total.clip)
+            return self._close(name, total.units.size), stddev
+        clip = self.rule(name).clip if isinstance(bound, Bounding) else getattr(bound, "clip", math.nan)
+        if total.clip != clip:
+            raise InvalidParameter(
+                f"Expected a sum of records bounded by {clip:g} for {name!r}, as planned, got {total.clip:g}: "
+                "the noise was priced for the former. Bound records as the plan says."
+            )
+        release = self._close(name, total.units.size)
+        return release, math.nextafter(self.noise_stddev(name), math.inf)
+
+    def _adapt(self, name: str, first: Adaptive, total: LatticeSum) -> None:
+        """Release the count of gradients within the clip, and move the clip."""
+        units = np.array([total.within * 2**30])
+        count = add_gaussian(units, step=2.0**-31, noise_stddev=first.count_noise, random=self.random)
+        share = 0.5 + float(count[0]) / self.plan.batch_size(name)
+        self._clips[name] = first.moved(total.clip, share)

@@ -1,0 +1,156 @@
+"""Public facts about features: rows to norm at most 1, and coefficients back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privet.clipping.lattice import check_clip
+from privet.errors import InvalidParameter
+
+__all__ = ["Scaling", "scaling_by_norm", "scaling_from"]
+
+_ROWS = 1 << 12
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Scaling:
+    """Each feature from its range [low, high] into [−1, 1], a constant beside them, and the row to norm at most 1.
+
+    A range that holds 0 is divided by its larger end, so that 0 stays 0; another is centred. Values outside count as
+    the nearest end; a missing value, as the middle (or 0). `norm` bounds the row of features before the constant
+    joins it: √features unless something better is known; longer rows are shortened later. `constant` is its size.
+
+    Examples
+    --------
+    >>> scaling = Scaling(low=np.array([0.0, 10.0]), high=np.array([10.0, 20.0]), intercept=True, norm=math.sqrt(2))
+    >>> (scaling.prepare(np.array([[5.0, np.nan]])) * math.sqrt(3)).round(6).tolist()
+    [[0.5, 0.0, 1.0]]
+    """
+
+    low: Vector
+    high: Vector
+    intercept: bool
+    norm: float
+    constant: float = 1.0
+
+    @property
+    def shrink(self) -> float:
+        """What the scaled row and its constant are multiplied by to have norm at most 1."""
+        return 1.0 / math.hypot(self.norm, self.constant if self.intercept else 0.0)
+
+    @property
+    def middle(self) -> Vector:
+        """What becomes 0: 0 itself where the range holds it, else the middle."""
+        return np.where(self._holds_zero, 0.0, self.low / 2 + self.high / 2)
+
+    @property
+    def half(self) -> Vector:
+        """What becomes 1: the largest distance from `middle` in the range; 1 where there is none."""
+        width = np.where(
+            self._holds_zero, np.maximum(np.abs(self.low), np.abs(self.high)), self.high / 2 - self.low / 2
+        )
+        return np.where(width > 0, width, 1.0)
+
+    @property
+    def _holds_zero(self) -> NDArray[np.bool_]:
+        return np.asarray((self.low <= 0) & (self.high >= 0))
+
+    def features(self, rows: Vector, out: Vector | None = None) -> Vector:
+        """Raw rows to rows of values in [−1, 1], in `out` if given. Private in, private out; each row by itself."""
+        scaled: Vector = np.clip(rows, self.low, self.high, out=out)
+        if self.middle.any():
+            scaled -= self.middle
+            scaled /= self.half
+            np.clip(scaled, -1.0, 1.0, out=scaled)  # the middle of [2⁵², 2⁵² + 3] is rounded, and an end beyond 1
+        else:
+            scaled /= self.half
+        np.copyto(scaled, 0.0, where=np.isnan(scaled))
+        return scaled
+
+    def prepare(self, rows: Vector) -> Vector:
+        """Raw rows to rows with their constant, of norm at most 1 if `norm` holds."""
+        count, columns = rows.shape
+        scaled = np.full((count, columns + self.intercept), self.constant)
+        self.features(rows, out=scaled[:, :columns])
+        scaled *= self.shrink
+        return scaled
+
+    def rows(self, X: Any) -> Any:
+        """As `prepare`, for CSR rows too, whose zeros stay zeros; or None where `prepare` will do it block by block."""
+        if not sparse.issparse(X):
+            return None
+        rows = sparse.csr_matrix((self._sparse_values(X), X.indices, X.indptr), shape=X.shape)
+        if self.intercept:
+            rows = sparse.hstack([rows, np.full((rows.shape[0], 1), self.constant)], format="csr")
+        rows.data *= self.shrink
+        return rows
+
+    def norms(self, X: Any) -> Vector:
+        """The norm of each row once its features are scaled, without the constant. Private."""
+        norms = np.empty(X.shape[0])
+        with np.errstate(all="ignore"):
+            if sparse.issparse(X):
+                places = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+                norms[:] = np.sqrt(np.bincount(places, weights=self._sparse_values(X) ** 2, minlength=X.shape[0]))
+                return norms
+            for first in range(0, len(norms), _ROWS):
+                part = slice(first, first + _ROWS)
+                # in C order, where a row is summed alike whether it stands alone in its block or not
+                block = self.features(np.array(X[part], dtype=np.float64, order="C"))
+                norms[part] = np.sqrt(np.square(block).sum(axis=1))
+        return norms
+
+    def with_zeros(self) -> Scaling:
+        """The same with ranges that hold 0, as sparse rows need."""
+        return replace(self, low=np.minimum(self.low, 0.0), high=np.maximum(self.high, 0.0))
+
+    def clipped(self, X: Any) -> Any:
+        """Raw rows with every value kept to its range, and missing ones in its middle; for predictions."""
+        if sparse.issparse(X):
+            found = X.copy()
+            with np.errstate(invalid="ignore"):
+                found.data = np.clip(found.data, self.low[found.indices], self.high[found.indices])
+            found.data[np.isnan(found.data)] = 0.0
+            return found
+        return np.where(np.isnan(X), self.middle, np.clip(X, self.low, self.high))
+
+    def _sparse_values(self, X: Any) -> Vector:
+        places = X.indices
+        with np.errstate(all="ignore"):
+            values = np.clip(X.data.astype(np.float64), self.low[places], self.high[places]) / self.half[places]
+        return np.where(np.isnan(values), 0.0, values)
+
+    def unscaled(self, theta: Vector) -> tuple[Vector, Vector]:
+        """Coefficients and intercepts in the features' own units, from θ (columns, outputs) on prepared rows."""
+        count = len(self.low)
+        coef = theta[:count].T * self.shrink / self.half
+        intercept = theta[count] * (self.shrink * self.constant) if self.intercept else np.zeros(theta.shape[1])
+        return coef, intercept - coef @ self.middle
+
+
+def scaling_from(bounds: Any, columns: int, *, intercept: bool) -> Scaling:
+    """Ranges as the caller gives them: (low, high), each one number or one a feature."""
+    try:
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (columns,)) for end in bounds)
+    except (TypeError, ValueError):
+        low = high = np.full(columns, np.nan)
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+        raise InvalidParameter(
+            f"Expected bounds=(low, high) with finite numbers, one or {columns} each, low at most high: the features' "
+            "public ranges bound what a record can change. Pass e.g. bounds=(0, 1), or None to learn them privately."
+        )
+    return Scaling(low=low.copy(), high=high.copy(), intercept=intercept, norm=math.sqrt(columns))
+
+
+def scaling_by_norm(row_norm: float, columns: int, *, intercept: bool) -> Scaling:
+    """Rows whose public bound is on their norm, e.g. those of a `TableEncoder`."""
+    size = np.full(columns, check_clip(row_norm, name="row_norm"))
+    return Scaling(low=-size, high=size, intercept=intercept, norm=1.0)

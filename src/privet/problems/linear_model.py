@@ -1,0 +1,134 @@
+"""What linear models of records and of people have in common: everything but how a sum over them is taken."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.clipping import Bounding, LatticeSum
+from privet.clipping.lattice import MOST_RECORDS
+from privet.geometry import ConvexSet
+from privet.losses import Loss, Ridge
+from privet.privacy import Unit
+
+__all__ = ["LinearModel"]
+
+Vector = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+_Pointwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+_Part = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+class LinearModel(ABC):
+    """The loss of a record depends on θ through ⟨x, θ⟩ alone, so each sum is one of a function of predictions.
+
+    Parameters
+    ----------
+    row_norm : the public bound on ‖x‖
+    columns : how many features there are; public
+    """
+
+    unit: Unit
+
+    def __init__(self, loss: Loss, *, row_norm: float, columns: int, domain: ConvexSet, ridge: Ridge) -> None:
+        self.loss, self.row_norm, self.domain, self.ridge = loss, row_norm, domain, ridge
+        self.shape: tuple[int, ...] = (columns,) if loss.outputs == 1 else (columns, loss.outputs)
+
+    @property
+    @abstractmethod
+    def records(self) -> int:
+        """How many there are."""
+
+    @property
+    def lipschitz(self) -> float | None:
+        """A bound on every record's gradient norm over the domain; None if none is proven.
+
+        Theorem: ‖∇ℓ‖ = |ℓ′(z)|·‖x‖ with |z| ≤ row_norm × (largest ‖θ‖ in the domain); lecture 13 (Brown), 3.(2). A
+        person's is a mean over its rows, which is no longer than the longest.
+        """
+        slope = self.loss.lipschitz(self.prediction_bound)
+        return None if slope is None else self.row_norm * slope
+
+    @property
+    def prediction_bound(self) -> float:
+        """A bound on |⟨x, θ⟩| over the domain; a little more than that, as θ is rounded before use."""
+        reach = float(np.linalg.norm(self.domain.centre(math.prod(self.shape)))) + self.domain.radius
+        return self.row_norm * reach * (1 + 2.0**-30)
+
+    def gradient_sum(
+        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, most_records: int = MOST_RECORDS
+    ) -> LatticeSum:
+        return self._sum(self.loss.derivative, theta, rule, indices, most_records)
+
+    @abstractmethod
+    def plain_gradient(self, theta: Vector) -> Vector:
+        """The average gradient with the penalty's, neither bounded nor rounded. **Not private**."""
+
+    @abstractmethod
+    def moment_sum(self, *, most_records: int = MOST_RECORDS) -> LatticeSum:
+        """Sum of x xᵀ. Private."""
+
+    def difference_sum(
+        self,
+        theta: Vector,
+        anchor: Vector,
+        *,
+        rule: Bounding,
+        indices: IntArray | None = None,
+        most_records: int = MOST_RECORDS,
+    ) -> LatticeSum:
+        both, first, second = self._paired(theta, anchor)
+        slope = self.loss.derivative
+        return self._sum(lambda z, y: slope(first(z), y) - slope(second(z), y), both, rule, indices, most_records)
+
+    def slope_sum(
+        self,
+        theta: Vector,
+        direction: Vector,
+        *,
+        clip: float,
+        indices: IntArray | None = None,
+        most_records: int = MOST_RECORDS,
+    ) -> LatticeSum:
+        both, first, second = self._paired(theta + direction, theta - direction)
+        value = self.loss.value
+        return self._scalars(
+            lambda z, y: (value(first(z), y) - value(second(z), y)) / 2, both, clip, indices, most_records
+        )
+
+    def loss_sum(
+        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
+    ) -> LatticeSum:
+        value = self.loss.value
+        return self._scalars(lambda z, y: value(z, y) - centre, theta, clip, None, most_records)
+
+    @abstractmethod
+    def _sum(
+        self, derivative: _Pointwise, theta: Vector, rule: Bounding, indices: IntArray | None, most_records: int
+    ) -> LatticeSum:
+        """Sum of derivative(⟨x, θ⟩, y)·x, each record's (or person's) share bounded by the rule."""
+
+    @abstractmethod
+    def _scalars(
+        self, scalar: _Pointwise, theta: Vector, clip: float, indices: IntArray | None, most_records: int
+    ) -> LatticeSum:
+        """Sum of scalar(⟨x, θ⟩, y), each record's (or person's) share cut to ±clip."""
+
+    def _paired(self, one: Vector, other: Vector) -> tuple[Vector, _Part, _Part]:
+        """Two sets of coefficients side by side, and how to find either's predictions again."""
+        both = np.column_stack([one, other])
+        if len(self.shape) == 1:
+            return both, lambda z: z[:, 0], lambda z: z[:, 1]
+        outputs = self.shape[1]
+        return both, lambda z: z[:, :outputs], lambda z: z[:, outputs:]
+
+    def __repr__(self) -> str:
+        whom = "records" if self.unit == "record" else "people"
+        return (
+            f"{type(self).__name__}(private {whom}, {self.loss!r}, row_norm={self.row_norm:g}, domain={self.domain!r})"
+        )

@@ -1,0 +1,179 @@
+"""One private Newton step, planned so that the error of where it lands is known: privacy noise and sampling alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet._checks import between
+from privet.accounting.numerics import upward
+from privet.clipping import Clip
+from privet.clipping.lattice import check_clip
+from privet.errors import InvalidParameter
+from privet.plan import Computed, Histograms, Meter, Release, SecondMoments
+from privet.plan.plan import whole_noise
+from privet.privacy import Budget
+from privet.problems import Facts, LinearProblem, Problem, facts_of
+from privet.solvers.fixed_hessian import check_smooth
+from privet.solvers.gradient import check_problem
+from privet.solvers.one_step import OneStep
+from privet.sums import norm_counts, sandwich_sums
+
+__all__ = ["ALTERED", "BREAD", "GRADIENT", "MEAT", "NORMS", "NewtonInference"]
+
+Vector = NDArray[np.float64]
+NORMS = "gradient norms"
+GRADIENT = "final gradient"
+BREAD = "final Hessian"
+MEAT = "gradients' second moment"
+ALTERED = "altered rows"
+_SHARES = {NORMS: 0.04, GRADIENT: 0.60, BREAD: 0.25, MEAT: 0.10, ALTERED: 0.01}  # of the squared signal
+_BINS = 16  # of gradient norms: half octaves down from the clip
+_BELIEVED = 2.0  # standard deviations from which on a count is taken for records, not for noise
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewtonInference:
+    """Releases at one point: a gradient, the Hessian, the gradients' second moment, and counts.
+
+    Promise: together they cost the share of the budget that is asked for; each record's share in each is bounded by
+    an object that clips exactly: the gradient by the clip, the Hessian by smoothness × row_norm², the second moment by
+    clip², the counts by 1. Theorem: docs/proofs/intervals.md.
+
+    Parameters
+    ----------
+    clip : bound on a record's gradient norm
+    choose_clip : take as clip a half octave more than the least below `clip` beyond which there are not clearly any
+        records, by a noisy histogram of gradient norms. For losses without a Lipschitz constant, e.g. the squared one
+
+    Examples
+    --------
+    >>> from privet import Budget
+    >>> from privet.losses import LogisticLoss
+    >>> from privet.problems import Facts
+    >>> facts = Facts(records=10_000, shape=(3,), neighbours="replace_one", loss=LogisticLoss(), row_norm=1.0)
+    >>> releases = NewtonInference(clip=1.0).releases(facts, Budget(epsilon=1, delta=1e-6), share=0.5)
+    >>> [(release.name, round(release.noise_multiplier, 1)) for release in releases]
+    [('final gradient', 15.1), ('final Hessian', 23.4), ("gradients' second moment", 37.0), ('altered rows', 117.1)]
+    """
+
+    clip: float
+    choose_clip: bool = False
+
+    def __post_init__(self) -> None:
+        check_clip(self.clip)
+
+    def releases(self, facts: Facts, budget: Budget, *, share: float) -> tuple[Release, ...]:
+        """What `run` releases, in order, for `share` of the budget: of the squared signal that all of it buys."""
+        row_norm = _check_rows(facts)
+        because = "it is a part of the budget"
+        between("share", share, 0, 1, closed=(False, True), because=because, use="Use e.g. 0.5.")
+        d, squared = facts.dimension, math.nextafter(self.clip * self.clip, math.inf)
+        found = (
+            Release(name=NORMS, of="lengths of gradients, by half octaves", bound=Histograms(), size=_BINS),
+            Release(name=GRADIENT, of="gradients of the loss", bound=Clip(clip=self.clip), size=d),
+            Release(
+                name=BREAD,
+                of="curvatures, times x xᵀ of each row",
+                bound=SecondMoments(clip=row_norm * row_norm),
+                size=d * d,
+            ),
+            Release(name=MEAT, of="g gᵀ of each clipped gradient", bound=SecondMoments(clip=squared), size=d * d),
+            Release(
+                name=ALTERED,
+                of="rows that were altered",
+                bound=Computed(how="a row is altered, which counts 1, or it is not", when_replaced=1.0),
+                size=1,
+            ),
+        )
+        wanted = tuple(map(_chosen_later, found)) if self.choose_clip else found[1:]
+        total = sum(_SHARES[release.name] for release in wanted)
+        every = whole_noise(budget, facts.neighbours)
+        return tuple(
+            replace(
+                release,
+                noise_multiplier=upward(upward(every / math.sqrt(share * _SHARES[release.name] / total))),
+            )
+            for release in wanted
+        )
+
+    def run(self, problem: Problem, theta: Vector, *, altered: NDArray[np.bool_], meter: Meter) -> OneStep:
+        """Make all of them at `theta`, which must be public. `altered` marks the records to count; private."""
+        plan = meter.plan
+        check_problem(plan, problem)
+        facts = facts_of(problem, plan.neighbours, plan.records)
+        _check_rows(facts)
+        return self._made(problem, facts.smoothness or 0.0, theta, altered, meter)  # type: ignore[arg-type]  # linear
+
+    def _made(
+        self, problem: LinearProblem, smoothness: float, theta: Vector, altered: NDArray[np.bool_], meter: Meter
+    ) -> OneStep:
+        most = meter.plan.most_records(GRADIENT)
+        clip = self._chosen(problem, theta, most, meter) if self.choose_clip else self.clip
+        meter.open(GRADIENT, count=problem.records)
+        total = problem.gradient_sum(theta, rule=Clip(clip=clip), most_records=most)
+        gradient = meter.noisy(GRADIENT, total)
+        meter.open(BREAD, count=problem.records)
+        bread, meat = sandwich_sums(
+            problem.loss.derivative,
+            problem.loss.curvature,
+            problem.table,
+            problem.labels,
+            theta,
+            clip=clip,
+            smoothness=smoothness,
+            most_records=most,
+        )
+        hessian = smoothness * meter.noisy_symmetric(BREAD, bread)
+        meter.open(MEAT, count=problem.records)
+        moment = meter.noisy_symmetric(MEAT, meat)
+        meter.open(ALTERED, count=problem.records)
+        marked = np.array([np.count_nonzero(altered) << 30], dtype=np.int64)
+        count = meter.noisy_units(ALTERED, marked, step=2.0**-30, sensitivity=1.0)
+        return OneStep(
+            start=theta,
+            gradient=gradient,
+            bread=hessian,
+            meat=moment,
+            altered=float(count[0]),
+            clip=clip,
+            gradient_noise=meter.noise_stddev(GRADIENT, sensitivity=total.clip),
+            bread_noise=smoothness * meter.noise_stddev(BREAD),
+            meat_noise=meter.noise_stddev(MEAT, sensitivity=meat.clip),
+            altered_noise=meter.noise_stddev(ALTERED, sensitivity=1.0),
+        )
+
+    def _chosen(self, problem: LinearProblem, theta: Vector, most_records: int, meter: Meter) -> float:
+        """The clip, from noisy counts of gradient norms; public."""
+        edges = self.clip * 2.0 ** (-np.arange(1, _BINS + 1) / 2)
+        meter.open(NORMS, count=problem.records)
+        counts = norm_counts(
+            problem.loss.derivative, problem.table, problem.labels, theta, edges=edges, most_records=most_records
+        )
+        longer = np.cumsum(meter.noisy_counts(NORMS, counts.units, unit=counts.step))  # than each edge
+        clear = longer > _BELIEVED * meter.noise_stddev(NORMS) * np.sqrt(np.arange(1, _BINS + 1))
+        first = int(np.argmax(clear)) if clear.any() else 0
+        return float(edges[first - 2]) if first >= 2 else self.clip  # a half octave more, for the tail that hides there
+
+
+def _chosen_later(release: Release) -> Release:
+    """The same release, where its clip follows from the histogram of gradient norms."""
+    how = "gradients are clipped to a norm that was chosen by released counts"
+    if release.name == GRADIENT:
+        return replace(release, bound=Computed(how=how, when_replaced=2.0))
+    if release.name == MEAT:
+        return replace(release, bound=Computed(how=how, when_replaced=math.nextafter(math.sqrt(2), math.inf)))
+    return release
+
+
+def _check_rows(facts: Facts) -> float:
+    """Refuse, before any release, records whose shares are not bounded as above: several rows each, or weights."""
+    if not facts.linear or facts.unit == "person" or len(facts.shape) > 1 or facts.weighted:
+        raise InvalidParameter(
+            "Expected a generalised linear model with one row, one prediction and no weight a record, got another "
+            "problem: its second moments are not bounded here. Leave out groups, weights or inference."
+        )
+    return check_smooth(facts)

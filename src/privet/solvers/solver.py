@@ -1,0 +1,81 @@
+"""What a solver is: a value that makes a plan from public facts, and runs it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from privet.errors import InvalidParameter
+from privet.plan import Meter, Plan, Release
+from privet.plan.plan import check_budget
+from privet.privacy import Budget, Neighbours
+from privet.problems import Facts, Problem, facts_of
+from privet.randomness import Random
+from privet.solvers.result import Result
+
+__all__ = ["Solver", "ready", "solve"]
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """A frozen value with all of an algorithm's public settings.
+
+    Promise of `plan`: it is made from public facts alone, meets the budget together with the releases in `before` and
+    `after`, whose noise is known, and has these first and last. Promise of `run`: it makes the solver's own releases of
+    the plan through the meter, all of them, in order, and nothing else.
+    """
+
+    def plan(
+        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
+    ) -> Plan:
+        """What will be released, calibrated to the budget."""
+        ...
+
+    def run(self, plan: Plan, problem: Problem, *, meter: Meter | None = None, random: Random | None = None) -> Result:
+        """Run the plan on a problem; `meter` holds it already if other releases of it came before."""
+        ...
+
+
+def solve(
+    solver: Solver,
+    problem: Problem,
+    *,
+    budget: Budget,
+    neighbours: Neighbours,
+    records: int | None = None,
+    before: tuple[Release, ...] = (),
+    random: Random | None = None,
+    **settings: Any,
+) -> Result:
+    """Plan and run in one go. `before` are releases made already, e.g. of ranges, that the budget has to cover too.
+
+    Examples
+    --------
+    >>> from privet import Budget, glm
+    >>> from privet.solvers import FixedHessian, solve
+    >>> problem = glm("half_squared", [[1.0, 0.0], [0.0, 0.1]] * 500, [0.5, 0.0] * 500, row_norm=1.0)
+    >>> result = solve(FixedHessian(clip=1.0), problem, budget=Budget(epsilon=1, delta=1e-6), neighbours="zero_out")
+    >>> result.guarantee.epsilon <= 1
+    True
+    """
+    check_budget(budget)
+    plan = solver.plan(facts_of(problem, neighbours, records), budget, before=before)
+    meter = ready(plan, None, random, made=before)
+    result = solver.run(plan, problem, meter=meter, **settings)
+    meter.finish()
+    return result
+
+
+def ready(plan: Plan, meter: Meter | None, random: Random | None, *, made: tuple[Release, ...] = ()) -> Meter:
+    """The meter of a run: the one that is given, or a new one, past the releases that were made before."""
+    if meter is not None:
+        if meter.plan != plan:
+            raise InvalidParameter(
+                "Expected a meter that holds this plan, got one with another: what it draws is not what was planned. "
+                "Make the meter of this plan."
+            )
+        return meter
+    fresh = Meter(plan, random=random)
+    for release in made:
+        for _ in range(release.times):
+            fresh.skip(release.name)
+    return fresh
