@@ -26,7 +26,7 @@ from privet.cli.options import (
     step_of,
     step_options,
 )
-from privet.cli.training import fit, predict, schema
+from privet.cli.training import fit, plan, predict, schema
 from privet.privacy import Guarantee, Neighbours, check_epsilon, down, up, words
 
 __all__ = ["main"]
@@ -230,5 +230,5 @@ def _record(run: Event, neighbours: Neighbours) -> dict[str, Any]:
     return {"neighbours": neighbours, "event": json.loads(to_json(run))}
 
 
-for _command in (fit, lectures, predict, schema):
+for _command in (fit, lectures, plan, predict, schema):
     main.add_command(_command)

@@ -14,8 +14,20 @@ from privet.cli.answers import Answering, answer, guarantee_record
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours
 
-__all__ = ["fit", "predict", "schema"]
+__all__ = ["fit", "plan", "predict", "schema"]
 
+_epsilon = click.option("--epsilon", type=float, required=True, help="The epsilon to spend.")
+_delta = click.option("--delta", type=float, required=True, help="Probability left out of the promise, e.g. 1e-6.")
+_neighbours = click.option(
+    "--neighbours",
+    type=click.Choice(get_args(Neighbours)),
+    default="replace_one",
+    show_default=True,
+    help="Which two tables must look alike.",
+)
+_groups = click.option(
+    "--groups", help="The column that says whose row it is: then the promise is for a person with all rows."
+)
 _table = click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
@@ -29,17 +41,11 @@ _table = click.argument("table", type=click.Path(exists=True, dir_okay=False, pa
     help="Public facts about the columns, TOML or JSON; `privet schema` writes a skeleton.",
 )
 @click.option("--target", help="The column to predict, if the schema is to be checked against it.")
-@click.option("--epsilon", type=float, required=True, help="The epsilon to spend.")
-@click.option("--delta", type=float, required=True, help="Probability left out of the promise, e.g. 1e-6.")
-@click.option(
-    "--neighbours",
-    type=click.Choice(get_args(Neighbours)),
-    default="replace_one",
-    show_default=True,
-    help="Which two tables must look alike.",
-)
+@_epsilon
+@_delta
+@_neighbours
 @click.option("--records", type=int, help="Under add_remove, a public guess of the number of rows, or of people.")
-@click.option("--groups", help="The column that says whose row it is: then the promise is for a person with all rows.")
+@_groups
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the model.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def fit(
@@ -69,6 +75,33 @@ def fit(
     saved = model.save(out)
     record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved)}
     answer(f"{model.guarantee}\nModel written to {saved}.", record, as_json=as_json)
+
+
+@click.command(cls=Answering, epilog="Python: privet.estimators.plan_table(schema, records=..., budget=...)")
+@click.argument("schema_file", metavar="SCHEMA", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--records", type=int, required=True, help="How many rows, or people, the table has; a public number.")
+@_epsilon
+@_delta
+@_neighbours
+@_groups
+@click.option("--json", "as_json", is_flag=True, help="The plan in JSON, to keep.")
+def plan(
+    schema_file: Path,
+    records: int,
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours,
+    groups: str | None,
+    as_json: bool,
+) -> None:
+    """Say what `privet fit` would release, each release with its noise and its share; no table is opened."""
+    from privet.estimators import plan_table
+    from privet.plan import plan_to_json
+    from privet.preprocessing import read_schema
+
+    budget = Budget(epsilon=epsilon, delta=delta)
+    made = plan_table(read_schema(schema_file), records=records, budget=budget, neighbours=neighbours, groups=groups)
+    click.echo(plan_to_json(made) if as_json else str(made))
 
 
 @click.command(cls=Answering, epilog="Python: privet.estimators.load_model(folder).predict(table)")

@@ -17,7 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from privet.data import class_list, labels, places
 from privet.errors import InvalidParameter
 from privet.estimators.intervals import WithIntervals
-from privet.estimators.linear import Posed, PrivateLinearModel, Vector
+from privet.estimators.linear import PrivateLinearModel
+from privet.estimators.preparing import Posed, Vector
 from privet.estimators.reading import Records
 from privet.estimators.weights import balanced, class_count_release, class_factors
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 
 from privet.data import one_row_each
 from privet.errors import InvalidParameter
-from privet.estimators.linear import Posed, Vector
+from privet.estimators.preparing import Posed, Vector
 from privet.estimators.reading import Records
 from privet.estimators.regressors import LinearRegressor
 from privet.losses import CappedPoissonLoss, Loss

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -17,41 +15,24 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import is_whole, positive
-from privet.data import matrix, one_row_each, person_numbers
+from privet.data import matrix, person_numbers
 from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.outline import Outline, Size, outlined
-from privet.estimators.reading import Records, columns_of
+from privet.estimators.preparing import Posed, learnt_scaling, prepared_problem
+from privet.estimators.reading import Records
+from privet.estimators.reserving import reserve, undone_on_failure
 from privet.estimators.weights import record_weights
-from privet.geometry import whole_space
-from privet.ledger import Account
-from privet.losses import Loss, Ridge, WeightedLoss
+from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
-from privet.preprocessing.scaling import Scaling, scaling_by_norm, scaling_from
+from privet.preprocessing.scaling import Scaling
 from privet.privacy import Guarantee, Neighbours, check_neighbours
-from privet.problems import GroupedProblem, LinearProblem
+from privet.problems import LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
 from privet.solvers import Result
-from privet.sums import bounded_table
 
-__all__ = ["Posed", "PrivateLinearModel", "check_account", "reserve"]
+__all__ = ["PrivateLinearModel"]
 
 Vector = NDArray[np.float64]
-_LEAST_NORM = 2.0**-4
-_ROOM = 1.2  # above the learnt norm, where intervals want next to no row shortened
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Posed:
-    """A problem for the solver: labels for a loss, weights, the target's unit and origin in terms of a prediction."""
-
-    labels: Vector
-    loss: Loss
-    weights: Vector | None = None
-    unit: float = 1.0
-    origin: float = 0.0
-    ends: tuple[float, float] = (-math.inf, math.inf)
-    outside: NDArray[np.bool_] | None = None
-    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(eq=False, repr=False)
@@ -156,7 +137,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
         With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
         """
-        with _undone_on_failure(self):
+        with undone_on_failure(self):
             self._check()
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
@@ -170,7 +151,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     def _fit_planned(self, X: Any, y: Any, *, groups: Any = None, outline: Outline, meter: Meter) -> None:
         """As `fit`, with what was planned, reserved and begun by the caller, who also finishes the meter."""
-        with _undone_on_failure(self):
+        with undone_on_failure(self):
             self._run(self._read(X, y, None, groups), outline, meter)
 
     def _check(self) -> None:
@@ -251,10 +232,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             "_uncertainty",
         ):  # of an earlier fit
             self.__dict__.pop(name, None)
-        scaling, learnt = self._scaling(data, outline, meter)
+        scaling, learnt = learnt_scaling(self, data, outline, meter)
         posed = self._pose(data, learnt, meter)
         keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
-        problem = self._problem(data, scaling, posed)
+        problem = prepared_problem(data, scaling, posed, alpha=self.alpha)
         result = outline.solver(self, problem.loss).run(outline.plan, problem, meter=meter)
         if outline.final is not None and isinstance(problem, LinearProblem):
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
@@ -263,60 +244,6 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         self.guarantee_ = self._stated(result.guarantee, posed.assumptions)
         self.plan_ = outline.plan
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
-
-    def _scaling(self, data: Records, outline: Outline, meter: Meter) -> tuple[Scaling, tuple[float, float] | None]:
-        """What is known of the features' ranges and rows' norms (and of the target's range), or learnt of them.
-
-        Ranges come first, then how long rows are once scaled, which for sparse or correlated features is far less than
-        the √features that ranges alone allow. It is learnt from one row of each person, drawn at random.
-        """
-        X, target = data.table, data.target
-        if data.people is not None and (outline.ranges is not None or outline.norms is not None):
-            rows = one_row_each(data.people, meter.random)
-            X, target = X[rows], target[rows]
-        columns = X.shape[1]
-        ranges: dict[str, tuple[float, float]] = {}
-        if outline.ranges is not None:
-            values = ({"y": target} if "y" in outline.ranges.columns else {}) | columns_of(X)
-            ranges = outline.ranges.run([values[name] for name in outline.ranges.columns], meter)
-        scaling = self._given_scaling(columns)
-        if scaling is None:
-            ends = np.array([ranges[f"x{j}"] for j in range(columns)])
-            scaling = scaling_from(ends.T, columns, intercept=self.fit_intercept)
-        if not isinstance(X, np.ndarray):
-            scaling = scaling.with_zeros()
-        if outline.norms is not None:
-            most = outline.norms.run([scaling.norms(X)], meter)["norm"][1] * (_ROOM if self.inference else 1.0)
-            scaling = replace(scaling, norm=min(scaling.norm, max(most, _LEAST_NORM)))
-        constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
-        return replace(scaling, constant=constant), ranges.get("y")
-
-    def _given_scaling(self, columns: int) -> Scaling | None:
-        """The scaling that `bounds` or `row_norm` say, or None; with both, `row_norm` is of rows once scaled."""
-        if self.bounds is None:
-            return (
-                None if self.row_norm is None else scaling_by_norm(self.row_norm, columns, intercept=self.fit_intercept)
-            )
-        scaling = scaling_from(self.bounds, columns, intercept=self.fit_intercept)
-        return scaling if self.row_norm is None else replace(scaling, norm=min(scaling.norm, float(self.row_norm)))
-
-    def _problem(self, data: Records, scaling: Scaling, posed: Posed) -> LinearProblem | GroupedProblem:
-        """Prepared rows and labels. Labels of NaN, or outside the loss's set, and bad weights zero a record out."""
-        loss, labels = posed.loss, posed.labels
-        if posed.weights is not None:
-            loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
-        keep = np.asarray(loss.admissible(labels), dtype=bool)
-        rows = scaling.rows(data.table)
-        table = bounded_table(
-            data.table if rows is None else rows,
-            row_norm=1.0,
-            keep=keep,
-            prepare=scaling.prepare if rows is None else None,
-        )
-        known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), Ridge(alpha=self.alpha)
-        if data.people is None:
-            return LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
-        return GroupedProblem(loss, table, known, data.people, domain=whole_space(), ridge=ridge)
 
     def _infer(
         self,
@@ -358,37 +285,3 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         rows = ("a person has one row",) if guarantee.unit == "record" else ()
         return replace(guarantee, assumptions=(*guarantee.assumptions, ranges, *rows, *extra))
-
-
-def check_account(account: Any) -> Account | None:
-    """Return the account, or None if there is none; refuse anything else."""
-    if account is None or isinstance(account, Account):
-        return account
-    raise InvalidParameter(
-        f"Expected account to be an Account or None, got {type(account).__name__}: nothing could be charged to it. "
-        "Use privet.ledger.Account(Budget(epsilon=..., delta=...))."
-    )
-
-
-def reserve(account: Any, plan: Plan, label: str, random: Random) -> None:
-    """Charge the whole plan to the account, if there is one, before any noise is drawn."""
-    if check_account(account) is None:
-        return
-    if random.void:
-        raise InvalidParameter(
-            "Expected no random_state together with an account, got one: noise from a fixed seed can be subtracted, so "
-            "the account would promise what does not hold. Leave random_state out."
-        )
-    account.reserve(plan, label=label)
-
-
-@contextmanager
-def _undone_on_failure(model: Any) -> Iterator[None]:
-    """A fit that fails leaves the model as it was: nothing that it learnt on its way stays behind."""
-    before = dict(vars(model))
-    try:
-        yield
-    except BaseException:
-        vars(model).clear()
-        vars(model).update(before)
-        raise

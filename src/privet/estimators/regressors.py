@@ -12,7 +12,8 @@ from sklearn.utils import Tags
 from privet.data import vector
 from privet.errors import InvalidParameter
 from privet.estimators.intervals import NOTICED, WithIntervals
-from privet.estimators.linear import Posed, PrivateLinearModel, Vector
+from privet.estimators.linear import PrivateLinearModel
+from privet.estimators.preparing import Posed, Vector
 from privet.estimators.reading import Records
 from privet.losses import HuberLoss, Loss, SquaredLoss
 from privet.plan import Meter

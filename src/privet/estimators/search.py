@@ -4,52 +4,41 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from privet import accounting
-from privet.accounting import Event, Gaussian, NegativeBinomialTrials, PoissonTrials, calibrate, random_trials
-from privet.clipping import Clip
-from privet.data import labels, places, vector
+from privet._checks import between
+from privet.accounting import Event, Gaussian, calibrate, random_trials
+from privet.data import labels
 from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
-from privet.estimators.linear import PrivateLinearModel, check_account, reserve
+from privet.estimators.best_model import BestModel
+from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.reserving import check_account, reserve
+from privet.estimators.scoring import noisy_score, number_of_trials
 from privet.plan import Bounded, Meter, Plan, Release
 from privet.plan.meter import FIXED_SEED
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
-from privet.randomness import Random, integers_below, negative_binomial_trials, poisson_trials, uniforms
+from privet.randomness import Random, integers_below, uniforms
 from privet.sampling import FullBatch
-from privet.sums import record_sum
 
 __all__ = ["PrivateSearchCV"]
 
 Vector = NDArray[np.float64]
 _OURS = ("account", "classes", "delta", "epsilon", "neighbours", "random_state", "records", "target_range")
-_CLIP = 0.5  # a record's score is between -1/2 and 1/2
 _SEARCH = "search"
-_ROWS = 1 << 10  # held-out rows that are predicted at a time
 
 
-def _has(method: str) -> Callable[[Any], bool]:
-    def check(search: Any) -> bool:
-        getattr(search.estimator, method)  # whose AttributeError says what is missing
-        return True
-
-    return check
-
-
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+@dataclass(eq=False, repr=False)
+class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Choose hyper-parameters and fit, all of it under one guarantee: trials, their scores and the choice.
 
     One trial draws a candidate from the grid, fits it on the rows that are not held out, and scores it on those that
@@ -73,7 +62,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     holdout : expected share of rows to score on
     neighbours : which two tables must look alike
     account : an `Account` with filter="renyi" to charge the search to
-    random_state : leave it out. A whole number makes a run repeatable for tests, and **voids the guarantee**
+    random_state : leave it out. A whole number makes a run repeatable for tests, and **invalidates the guarantee**
 
     Attributes
     ----------
@@ -94,30 +83,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     (True, True)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        mean_trials: float = 10.0,
-        law: str = "logarithmic",
-        holdout: float = 0.2,
-        neighbours: Neighbours = "replace_one",
-        account: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mean_trials = mean_trials
-        self.law = law
-        self.holdout = holdout
-        self.neighbours = neighbours
-        self.account = account
-        self.random_state = random_state
+    estimator: Any
+    param_grid: Any
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    mean_trials: float = 10.0
+    law: str = "logarithmic"
+    holdout: float = 0.2
+    neighbours: Neighbours = "replace_one"
+    account: Any = None
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -161,7 +137,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         trials = [self._outlined(model, candidate, table[~held_out], noise) for candidate in candidates]
         self._warn_once(trials)
         best, best_score, best_params = None, -math.inf, None
-        for _ in range(_number_of_trials(random, plan[_SEARCH].mechanism)):  # type: ignore[arg-type]  # made by plan
+        for _ in range(number_of_trials(random, plan[_SEARCH].mechanism)):  # type: ignore[arg-type]  # made by plan
             place = int(integers_below(random, len(candidates), 1)[0])
             trial, score = self._trial(*trials[place], parts, noise, random)
             if best is None or score > best_score:
@@ -194,10 +170,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
                 "Expected an estimator without an account, got one with: trials are not charged one by one. "
                 "Pass account=... to the search."
             )
-        if not (isinstance(self.holdout, int | float) and 0 < self.holdout < 1):
-            raise InvalidParameter(
-                f"Expected holdout in (0, 1), got {self.holdout!r}: some rows train, others score. Use 0.2."
-            )
+        between("holdout", self.holdout, 0, 1, because="some rows train, others score", use="Use 0.2.")
         check_neighbours(self.neighbours)
         candidates = list(ParameterGrid(self.param_grid))
         fixed = sorted({name for candidate in candidates for name in candidate if name in _OURS})
@@ -275,15 +248,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         except Interrupted:
             raise KeyboardInterrupt("the search was stopped; its budget is spent, and nothing is released") from None
         meter.finish()
-        scores = _scores(trial, *parts[1])
-        scored = Release(name="score", of="scores", bound=Clip(clip=_CLIP), noise_multiplier=noise, size=1)
-        known = None if self.neighbours == "add_remove" else max(len(scores), 1)
-        meter = Meter(Plan(releases=(scored,), neighbours=self.neighbours, records=known), random=random)
-        meter.open("score", count=len(scores))
-        total = record_sum(scores[:, None], rule=Clip(clip=_CLIP), most_records=meter.plan.most_records("score"))
-        found = float(meter.noisy("score", total)[0])
-        meter.finish()
-        return trial, found
+        return trial, noisy_score(trial, *parts[1], noise_multiplier=noise, random=random)
 
     def _keep(
         self,
@@ -318,70 +283,3 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             "neither the number of trials nor the time they took is published",
         )
         return replace(guarantee, assumptions=tuple(dict.fromkeys((*guarantee.assumptions, *more, *inner, *extra))))
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes, in the order of `predict_proba`."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.classes_)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of the table."""
-        check_is_fitted(self, "best_estimator_")
-        return int(self.best_estimator_.n_features_in_)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """What the best model predicts."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict(X))
-
-    def score(self, X: Any, y: Any) -> float:
-        """The best model's score on rows that are not private, or not these."""
-        check_is_fitted(self, "best_estimator_")
-        return float(self.best_estimator_.score(X, y))
-
-    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Vector:
-        """The best model's scores of the classes."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.decision_function(X))
-
-    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Vector:
-        """The best model's probabilities of the classes."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X))
-
-
-def _number_of_trials(random: Random, search: NegativeBinomialTrials | PoissonTrials) -> int:
-    if isinstance(search, PoissonTrials):
-        return poisson_trials(random, mean=search.mean)
-    return negative_binomial_trials(random, shape=search.shape, stop=search.stop)
-
-
-def _scores(model: Any, X: Any, y: NDArray[Any]) -> Vector:
-    """Each held-out record's score in [-1/2, 1/2]; 0 without a target, so that an emptied record counts nothing."""
-    if not len(y):
-        return np.zeros(0)
-    if is_classifier(model):
-        place = places(y, model.classes_)
-        right = places(_predicted(model, X), model.classes_) == place
-        return np.where(np.isnan(place), 0.0, np.where(right, _CLIP, -_CLIP))
-    low, high = model.target_range_
-    with np.errstate(all="ignore"):
-        error = np.abs(np.clip(vector(y), low, high) - _predicted(model, X)) / ((high - low) / 2)
-    return np.where(np.isnan(error), 0.0, _CLIP - np.minimum(error, 1.0))
-
-
-def _predicted(model: Any, X: Any) -> NDArray[Any]:
-    """What the model predicts, in blocks of one size: no last bit depends on how many rows are held out beside it."""
-    if sparse.issparse(X):  # whose products are a row at a time
-        return np.asarray(model.predict(X))
-    found = []
-    for first in range(0, len(X), _ROWS):
-        block = np.zeros((_ROWS, X.shape[1]), dtype=X.dtype)
-        here = X[first : first + _ROWS]
-        block[: len(here)] = here
-        found.append(model.predict(block)[: len(here)])
-    return np.concatenate(found)

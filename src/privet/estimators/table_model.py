@@ -1,11 +1,10 @@
-"""From a table and its schema to a model that is data, not code: plan, fit, predict, save, load."""
+"""From a table and its schema to a private model: plan, fit, predict."""
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +15,22 @@ from privet.data import grouped_by
 from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
-from privet.estimators.linear import PrivateLinearModel, reserve
+from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.regressors import LinearRegression
-from privet.plan import Meter, Plan, plan_from_json, plan_to_json
+from privet.estimators.reserving import reserve
+from privet.plan import Meter, Plan
 from privet.plan.plan import check_budget, whole_noise
-from privet.preprocessing import Category, Schema, SchemaLearner, TableEncoder, dump_schema, parse_schema
+from privet.preprocessing import Category, Schema, SchemaLearner, TableEncoder
 from privet.preprocessing.encoding import ends_of, number_ends
-from privet.preprocessing.scaling import scaling_from
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
 
-__all__ = ["TableModel", "fit_table", "load_model", "plan_table"]
+__all__ = ["TableModel", "estimator_for", "fit_table", "plan_table"]
 
 _LEARNING_SHARE = 0.1  # of the budget, for what the schema leaves open
 _MOST_NOISE = 2.0**16
 _NAMES = 8  # that a category of unknown names is taken to have when a fit is planned
-_FORMAT = "privet model"
-_VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -52,6 +49,12 @@ class TableModel:
     def plan(self) -> Plan:
         """What training released."""
         return self.estimator.plan_  # type: ignore[no-any-return]  # set by fit
+
+    def save(self, folder: str | Path) -> Path:
+        """Write model.json into `folder`; JSON, so that loading it runs no code. What it says is of the fit."""
+        from privet.estimators.model_file import save_model
+
+        return save_model(self, folder)
 
     def predict(self, table: Any) -> NDArray[Any]:
         """The target of each row, in the table's own terms."""
@@ -72,25 +75,6 @@ class TableModel:
         target = encoder.encode_target(table)
         known = np.isfinite(target)
         return float(self.estimator.score(encoder.features(table)[known], target[known]))
-
-    def save(self, folder: str | Path) -> Path:
-        """Write model.json into `folder`; JSON, so that loading it runs no code. What it says is of the fit."""
-        place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        fitted = self.estimator
-        record = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "kind": type(fitted).__name__,
-            "schema": json.loads(dump_schema(self.schema, form="json")),
-            "coef": np.asarray(fitted.coef_).tolist(),
-            "intercept": np.asarray(fitted.intercept_).tolist(),
-            "steps": fitted.n_iter_,
-            "plan": json.loads(plan_to_json(fitted.plan_)),
-            "guarantee": _plain(fitted.guarantee_),
-        }
-        (place / "model.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        return place / "model.json"
 
 
 def plan_table(
@@ -168,7 +152,7 @@ def fit_table(
     if learner is not None and opened is not None:
         schema = learner.run(opened, meter)
         encoded = _encoded(schema, table)
-    estimator = _estimator(schema, budget, neighbours, records)
+    estimator = estimator_for(schema, budget, neighbours, records)
     estimator._fit_planned(*encoded, groups=whose, outline=outline, meter=meter)  # type: ignore[misc]
     meter.finish()
     return TableModel(schema=schema, estimator=estimator)
@@ -211,7 +195,7 @@ def _outline(
     plan does not say how many numbers a release has.
     """
     nominal = _nominal(schema)
-    model = _estimator(nominal, budget, neighbours, records)
+    model = estimator_for(nominal, budget, neighbours, records)
     learner, before = None, ()
     if schema.unknown:
         learner = _learner(schema, budget, groups)
@@ -254,7 +238,7 @@ def _affordable(noise: float) -> float:
     return noise
 
 
-def _estimator(schema: Schema, budget: Budget, neighbours: Neighbours, records: int | None) -> PrivateLinearModel:
+def estimator_for(schema: Schema, budget: Budget, neighbours: Neighbours, records: int | None) -> PrivateLinearModel:
     """The estimator for the schema's target, with its ranges as bounds; a row has one feature a column, at most 1."""
     check_budget(budget)
     common: dict[str, Any] = {
@@ -269,56 +253,3 @@ def _estimator(schema: Schema, budget: Budget, neighbours: Neighbours, records: 
     if target is not None and target.kind == "count":
         return PoissonRegressor(budget.epsilon, budget.delta, target_range=ends_of(target), **common)
     return LinearRegression(budget.epsilon, budget.delta, target_range=number_ends(target), **common)  # type: ignore[arg-type]
-
-
-def load_model(folder: str | Path) -> TableModel:
-    """Read what `TableModel.save` wrote; no code is run.
-
-    Examples
-    --------
-    >>> load_model("nowhere")
-    Traceback (most recent call last):
-        ...
-    privet.errors.InvalidParameter: Expected a folder with a model.json in it, got 'nowhere': there is no model. \
-Use the folder that `privet fit --out` named.
-    """
-    path = Path(folder) / "model.json"
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise InvalidParameter(
-            f"Expected a folder with a model.json in it, got {str(folder)!r}: there is no model. "
-            "Use the folder that `privet fit --out` named."
-        ) from None
-    except ValueError:
-        record = {}
-    if not isinstance(record, dict) or record.get("format") != _FORMAT or record.get("version") != _VERSION:
-        raise InvalidParameter(
-            f"Expected a model of version {_VERSION}, got something else in {str(path)!r}: it may not mean the "
-            "same. Use the version of privet that wrote it."
-        )
-    schema = parse_schema(json.dumps(record["schema"]), form="json")
-    plan = plan_from_json(json.dumps(record["plan"]))
-    fitted: Any = _estimator(schema, plan.budget, plan.neighbours, plan.records)  # type: ignore[arg-type]  # calibrated
-    fitted.plan_, fitted.guarantee_ = plan, _guarantee(record["guarantee"])
-    fitted.coef_, fitted.n_iter_ = np.array(record["coef"]), record["steps"]
-    columns = np.atleast_2d(fitted.coef_).shape[1]
-    fitted.n_features_in_ = columns
-    fitted._scale = scaling_from(fitted.bounds, columns, intercept=True)
-    fitted.ranges_ = (fitted._scale.low, fitted._scale.high)
-    if isinstance(fitted, LogisticRegression):
-        fitted.classes_, fitted.intercept_ = np.arange(len(fitted.classes)), np.array(record["intercept"])
-    else:
-        fitted.intercept_, fitted.target_range_ = float(record["intercept"]), tuple(fitted.target_range)
-    return TableModel(schema=schema, estimator=fitted)
-
-
-def _plain(guarantee: Guarantee) -> dict[str, Any]:
-    """The guarantee for JSON, which has no word for infinity."""
-    record = asdict(guarantee)
-    return {name: None if value == math.inf else value for name, value in record.items()}
-
-
-def _guarantee(record: dict[str, Any]) -> Guarantee:
-    known: dict[str, Any] = {name: math.inf if value is None else value for name, value in record.items()}
-    return Guarantee(**{**known, "assumptions": tuple(known["assumptions"])})

@@ -184,20 +184,7 @@ class Account:
             )
 
     def reserve(self, plan: Plan, *, label: str = "") -> None:
-        """Charge all of a plan before any of it is run; refuse what does not fit.
-
-        Examples
-        --------
-        >>> from privet import Budget
-        >>> from privet.clipping import Clip
-        >>> from privet.plan import gradient_plan
-        >>> account = Account(Budget(epsilon=1, delta=1e-6))
-        >>> plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=80.0, steps=16, records=1000,
-        ...                      neighbours="replace_one")
-        >>> account.reserve(plan, label="a descent")
-        >>> round(account.epsilon, 3)
-        0.397
-        """
+        """Charge all of a plan before any of it is run; refuse what does not fit."""
         self.charge(plan.event, neighbours=plan.neighbours, label=label, unit=plan.unit)
 
     def guarantee(self) -> Guarantee:

@@ -1,0 +1,63 @@
+"""A search speaks as its best model does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["BestModel"]
+
+Vector = NDArray[np.float64]
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    def check(search: Any) -> bool:
+        getattr(search.estimator, method)  # whose AttributeError says what is missing
+        return True
+
+    return check
+
+
+class BestModel:
+    """What a fitted search passes on to `best_estimator_`."""
+
+    best_estimator_: Any
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of `predict_proba`."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the table."""
+        check_is_fitted(self, "best_estimator_")
+        return int(self.best_estimator_.n_features_in_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What the best model predicts."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The best model's score on rows that are not private, or not these."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y))
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Vector:
+        """The best model's scores of the classes."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Vector:
+        """The best model's probabilities of the classes."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_proba(X))

@@ -1,0 +1,97 @@
+"""Models of tables as files: JSON, so that loading one runs no code."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privet.errors import InvalidParameter
+from privet.estimators.classifiers import LogisticRegression
+from privet.estimators.table_model import TableModel, estimator_for
+from privet.plan import plan_from_json, plan_to_json
+from privet.preprocessing import dump_schema, parse_schema
+from privet.preprocessing.scaling import scaling_from
+from privet.privacy import Guarantee
+
+__all__ = ["load_model", "save_model"]
+
+_FORMAT = "privet model"
+_VERSION = 2
+
+
+def save_model(model: TableModel, folder: str | Path) -> Path:
+    """Write model.json into `folder`."""
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    fitted = model.estimator
+    record = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "kind": type(fitted).__name__,
+        "schema": json.loads(dump_schema(model.schema, form="json")),
+        "coef": np.asarray(fitted.coef_).tolist(),
+        "intercept": np.asarray(fitted.intercept_).tolist(),
+        "steps": fitted.n_iter_,
+        "plan": json.loads(plan_to_json(fitted.plan_)),
+        "guarantee": _plain(fitted.guarantee_),
+    }
+    (place / "model.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return place / "model.json"
+
+
+def load_model(folder: str | Path) -> TableModel:
+    """Read what `TableModel.save` wrote; no code is run.
+
+    Examples
+    --------
+    >>> load_model("nowhere")
+    Traceback (most recent call last):
+        ...
+    privet.errors.InvalidParameter: Expected a folder with a model.json in it, got 'nowhere': there is no model. \
+Use the folder that `privet fit --out` named.
+    """
+    path = Path(folder) / "model.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InvalidParameter(
+            f"Expected a folder with a model.json in it, got {str(folder)!r}: there is no model. "
+            "Use the folder that `privet fit --out` named."
+        ) from None
+    except ValueError:
+        record = {}
+    if not isinstance(record, dict) or record.get("format") != _FORMAT or record.get("version") != _VERSION:
+        raise InvalidParameter(
+            f"Expected a model of version {_VERSION}, got something else in {str(path)!r}: it may not mean the "
+            "same. Use the version of privet that wrote it."
+        )
+    schema = parse_schema(json.dumps(record["schema"]), form="json")
+    plan = plan_from_json(json.dumps(record["plan"]))
+    fitted: Any = estimator_for(schema, plan.budget, plan.neighbours, plan.records)  # type: ignore[arg-type]  # calibrated
+    fitted.plan_, fitted.guarantee_ = plan, _guarantee(record["guarantee"])
+    fitted.coef_, fitted.n_iter_ = np.array(record["coef"]), record["steps"]
+    columns = np.atleast_2d(fitted.coef_).shape[1]
+    fitted.n_features_in_ = columns
+    fitted._scale = scaling_from(fitted.bounds, columns, intercept=True)
+    fitted.ranges_ = (fitted._scale.low, fitted._scale.high)
+    if isinstance(fitted, LogisticRegression):
+        fitted.classes_, fitted.intercept_ = np.arange(len(fitted.classes)), np.array(record["intercept"])
+    else:
+        fitted.intercept_, fitted.target_range_ = float(record["intercept"]), tuple(fitted.target_range)
+    return TableModel(schema=schema, estimator=fitted)
+
+
+def _plain(guarantee: Guarantee) -> dict[str, Any]:
+    """The guarantee for JSON, which has no word for infinity."""
+    record = asdict(guarantee)
+    return {name: None if value == math.inf else value for name, value in record.items()}
+
+
+def _guarantee(record: dict[str, Any]) -> Guarantee:
+    known: dict[str, Any] = {name: math.inf if value is None else value for name, value in record.items()}
+    return Guarantee(**{**known, "assumptions": tuple(known["assumptions"])})

@@ -1,0 +1,102 @@
+"""From raw private rows to a problem for a solver: scaled by what is public or learnt, rows of norm at most 1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.data import one_row_each
+from privet.estimators.outline import Outline
+from privet.estimators.reading import Records, columns_of
+from privet.geometry import whole_space
+from privet.losses import Loss, Ridge, WeightedLoss
+from privet.plan import Meter
+from privet.preprocessing.scaling import Scaling, scaling_by_norm, scaling_from
+from privet.problems import GroupedProblem, LinearProblem
+from privet.sums import bounded_table
+
+if TYPE_CHECKING:
+    from privet.estimators.linear import PrivateLinearModel
+
+__all__ = ["Posed", "learnt_scaling", "prepared_problem"]
+
+Vector = NDArray[np.float64]
+_LEAST_NORM = 2.0**-4
+_ROOM = 1.2  # above the learnt norm, where intervals want next to no row shortened
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Posed:
+    """A problem for the solver: labels for a loss, weights, the target's unit and origin in terms of a prediction."""
+
+    labels: Vector
+    loss: Loss
+    weights: Vector | None = None
+    unit: float = 1.0
+    origin: float = 0.0
+    ends: tuple[float, float] = (-math.inf, math.inf)
+    outside: NDArray[np.bool_] | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+def learnt_scaling(
+    model: PrivateLinearModel, data: Records, outline: Outline, meter: Meter
+) -> tuple[Scaling, tuple[float, float] | None]:
+    """What is known of the features' ranges and rows' norms (and of the target's range), or learnt of them.
+
+    Ranges come first, then how long rows are once scaled, which for sparse or correlated features is far less than
+    the √features that ranges alone allow. It is learnt from one row of each person, drawn at random.
+    """
+    X, target = data.table, data.target
+    if data.people is not None and (outline.ranges is not None or outline.norms is not None):
+        rows = one_row_each(data.people, meter.random)
+        X, target = X[rows], target[rows]
+    columns = X.shape[1]
+    ranges: dict[str, tuple[float, float]] = {}
+    if outline.ranges is not None:
+        values = ({"y": target} if "y" in outline.ranges.columns else {}) | columns_of(X)
+        ranges = outline.ranges.run([values[name] for name in outline.ranges.columns], meter)
+    scaling = _given(model, columns)
+    if scaling is None:
+        ends = np.array([ranges[f"x{j}"] for j in range(columns)])
+        scaling = scaling_from(ends.T, columns, intercept=model.fit_intercept)
+    if not isinstance(X, np.ndarray):
+        scaling = scaling.with_zeros()
+    if outline.norms is not None:
+        most = outline.norms.run([scaling.norms(X)], meter)["norm"][1] * (_ROOM if model.inference else 1.0)
+        scaling = replace(scaling, norm=min(scaling.norm, max(most, _LEAST_NORM)))
+    constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
+    return replace(scaling, constant=constant), ranges.get("y")
+
+
+def _given(model: PrivateLinearModel, columns: int) -> Scaling | None:
+    """The scaling that `bounds` or `row_norm` say, or None; with both, `row_norm` is of rows once scaled."""
+    if model.bounds is None:
+        return (
+            None if model.row_norm is None else scaling_by_norm(model.row_norm, columns, intercept=model.fit_intercept)
+        )
+    scaling = scaling_from(model.bounds, columns, intercept=model.fit_intercept)
+    return scaling if model.row_norm is None else replace(scaling, norm=min(scaling.norm, float(model.row_norm)))
+
+
+def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: float) -> LinearProblem | GroupedProblem:
+    """Prepared rows and labels. Labels of NaN, or outside the loss's set, and bad weights zero a record out."""
+    loss, labels = posed.loss, posed.labels
+    if posed.weights is not None:
+        loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
+    keep = np.asarray(loss.admissible(labels), dtype=bool)
+    rows = scaling.rows(data.table)
+    table = bounded_table(
+        data.table if rows is None else rows,
+        row_norm=1.0,
+        keep=keep,
+        prepare=scaling.prepare if rows is None else None,
+    )
+    known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), Ridge(alpha=alpha)
+    if data.people is None:
+        return LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
+    return GroupedProblem(loss, table, known, data.people, domain=whole_space(), ridge=ridge)

@@ -1,0 +1,48 @@
+"""A fit that is charged before it begins, and that leaves nothing behind if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from privet.errors import InvalidParameter
+from privet.ledger import Account
+from privet.plan import Plan
+from privet.randomness import Random
+
+__all__ = ["check_account", "reserve", "undone_on_failure"]
+
+
+def check_account(account: Any) -> Account | None:
+    """Return the account, or None if there is none; refuse anything else."""
+    if account is None or isinstance(account, Account):
+        return account
+    raise InvalidParameter(
+        f"Expected account to be an Account or None, got {type(account).__name__}: nothing could be charged to it. "
+        "Use privet.ledger.Account(Budget(epsilon=..., delta=...))."
+    )
+
+
+def reserve(account: Any, plan: Plan, label: str, random: Random) -> None:
+    """Charge the whole plan to the account, if there is one, before any noise is drawn."""
+    if check_account(account) is None:
+        return
+    if random.void:
+        raise InvalidParameter(
+            "Expected no random_state together with an account, got one: noise from a fixed seed can be subtracted, so "
+            "the account would promise what does not hold. Leave random_state out."
+        )
+    account.reserve(plan, label=label)
+
+
+@contextmanager
+def undone_on_failure(model: Any) -> Iterator[None]:
+    """A fit that fails leaves the model as it was: nothing that it learnt on its way stays behind."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
