@@ -115,19 +115,19 @@ def test_a_record_moves_the_score_by_at_most_half() -> None:
         ),
     ]
     for fitted, target, values in fits:
-        scores = search._scores(fitted, X, target)
+        scores = scoring.scores(fitted, X, target)
         assert np.abs(scores).max() <= 0.5
         for value in values:
             other, rows = target.copy(), X.copy()
             place = int(rng.integers(40))
             other[place], rows[place] = value, rng.choice([math.nan, math.inf, 0.3])
-            moved = search._scores(fitted, rows, other)
+            moved = scoring.scores(fitted, rows, other)
             assert np.flatnonzero(scores != moved).tolist() in ([], [place])
             assert abs(scores.sum() - moved.sum()) <= 1 + 1e-12
         empty = target.copy()
         empty[3] = math.nan if fitted is fits[1][0] else None
-        assert search._scores(fitted, X, empty)[3] == 0.0
-    assert search._scores(fits[0][0], X[:0], target[:0]).shape == (0,)
+        assert scoring.scores(fitted, X, empty)[3] == 0.0
+    assert scoring.scores(fits[0][0], X[:0], target[:0]).shape == (0,)
 
 
 def test_coins_look_at_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,14 +314,14 @@ def test_no_score_depends_on_how_many_rows_are_held_out() -> None:
     fitted._scale, fitted.target_range_ = scaling_from((-1, 1), 30, intercept=True), (-9.0, 9.0)
     for count in (5, 9, 17, 33, 65, 1025):
         X, y = rng.uniform(-1, 1, size=(count, 30)), rng.uniform(-9, 9, size=count)
-        assert np.array_equal(search._scores(fitted, X, y)[1:], search._scores(fitted, X[1:], y[1:]))
-        assert np.array_equal(search._scores(fitted, X, y)[:-1], search._scores(fitted, X[:-1], y[:-1]))
+        assert np.array_equal(scoring.scores(fitted, X, y)[1:], scoring.scores(fitted, X[1:], y[1:]))
+        assert np.array_equal(scoring.scores(fitted, X, y)[:-1], scoring.scores(fitted, X[:-1], y[:-1]))
 
 
 def test_warnings_do_not_tell_how_many_trials_there_were(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of little signal a search warns once, whatever the number of trials."""
     X, y = data(300)
-    monkeypatch.setattr(search, "_number_of_trials", lambda random, event: 4)
+    monkeypatch.setattr(search, "number_of_trials", lambda random, event: 4)
     with pytest.warns(LittleSignal) as told:
         PrivateSearchCV(model(), GRID, epsilon=0.02).fit(X, labels(y))
     assert len(told) == 1

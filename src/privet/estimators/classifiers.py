@@ -64,7 +64,13 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
 
     def _class_count(self, given: int | None) -> int:
         if self.classes is not None:
-            return len(self._class_list(None))
+            declared = len(self._class_list(None))
+            if given not in (None, declared):
+                raise InvalidParameter(
+                    f"Expected as many classes as the model declares, {declared}, got {given!r}: the plan would be for "
+                    "another model. Leave classes out of plan()."
+                )
+            return declared
         known = len(vars(self).get("classes_", ())) or None if given is None else given
         if known is None:
             raise InvalidParameter(
@@ -90,6 +96,8 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
                 f"Expected at least two classes, got {len(listed)} class: there is nothing to tell apart. "
                 "Pass the public list of all labels as classes=[...]."
             )
+        if self._weighs_classes and not self._is_balanced:
+            class_factors(self.class_weight, listed)  # refuses what it cannot use before anything is learnt
         return listed
 
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:

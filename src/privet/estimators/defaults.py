@@ -105,7 +105,7 @@ def solver_for(
     >>> type(solver_for("auto", "binary", loss=LogisticLoss(), columns=50_000, effective=500.0)).__name__
     'DPSGD'
     """
-    if isinstance(solver, Solver):
+    if isinstance(solver, Solver) and not isinstance(solver, type):
         if max_iter is not None:
             raise InvalidParameter(
                 f"Expected max_iter=None with a solver that is a value, got {max_iter!r}: the value has its own number "
@@ -184,8 +184,8 @@ def _value(chosen: str, settings: _Settings, loss: Loss, alpha: float) -> Solver
 def check_solver(solver: Any, loss: Loss, *, people: bool = False) -> str:
     """Return `solver` if it is a known name and admits the loss, and people with many rows, else say which do."""
     names = get_args(Name)
-    because = "there is no other"
-    one_of("solver", solver, names, because=because, use="Leave it at 'auto', or pass a value such as FixedHessian().")
+    because, use = "there is no other", "Leave it at 'auto', or pass a value such as FixedHessian(clip=0.1)."
+    one_of("solver", solver, names, because=because, use=use)
     if loss.outputs > 1 and solver in _ONE_OUTPUT:
         others = ", ".join(repr(name) for name in names if name not in _ONE_OUTPUT)
         raise InvalidParameter(

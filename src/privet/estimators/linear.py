@@ -14,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privet._checks import is_whole, positive
+from privet._checks import is_whole, positive, whole
 from privet.data import matrix, person_numbers
 from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.outline import Outline, Size, outlined
@@ -106,6 +106,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         weighted : whether there will be weights
         """
         self._check()
+        because = "rates, divisors and steps follow from it"
+        records = whole("records", records, because=because, use="Pass a public number of records.")
         model = self if self.neighbours != "add_remove" or self.records is not None else self._with_guess(records)
         return outlined(
             model,
@@ -161,6 +163,9 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         if self.row_norm is not None:
             because = "no row may be longer, and noise is scaled by it"
             positive("row_norm", self.row_norm, because=because, use="Pass a public bound on the norm of a row.")
+        if self.records is not None:
+            because = "rates, divisors and steps follow from it"
+            whole("records", self.records, because=because, use="Pass a public guess of the number of rows.")
 
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
         """The records as private arrays, checked on public facts."""
@@ -176,7 +181,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         rows = table.shape[0]
         target = self._read_target(y, rows)
         weights = record_weights(sample_weight, rows, most=self.max_weight)
-        people = self._people(groups, rows, weighted=weights is not None or self._weighs_classes)
+        people = self._people(groups, rows)
         count = rows if people is None else int(people.max(initial=-1)) + 1
         size = Size(
             records=count,
@@ -200,15 +205,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return table
 
-    def _people(self, groups: Any, rows: int, *, weighted: bool) -> NDArray[np.int64] | None:
+    def _people(self, groups: Any, rows: int) -> NDArray[np.int64] | None:
         """Whose row each is; None if every row stands for itself."""
         if groups is None:
             return None
-        if weighted:  # before anything is learnt: class counts would be noisy enough for a row, not for a person
-            raise InvalidParameter(
-                "Expected groups or weights, got both: a person's rows are averaged, and what a weight means there "
-                "is not settled. Leave out sample_weight and class_weight, or groups."
-            )
         people = person_numbers(groups)
         if len(people) != rows:
             raise InvalidParameter(

@@ -51,6 +51,17 @@ class Size:
         for name, least in (("records", 0), ("columns", 1), ("classes", 2)):
             because, use = "what a fit releases depends on it", "Pass the public number of them."
             object.__setattr__(self, name, whole(name, getattr(self, name), least=least, because=because, use=use))
+        for name in ("people", "weighted"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidParameter(
+                    f"Expected {name} to be True or False, got {getattr(self, name)!r}: what a fit releases depends on "
+                    "it. Say whether there will be any."
+                )
+        if self.people and self.weighted:  # class counts would be noisy enough for a row, not for a person
+            raise InvalidParameter(
+                "Expected groups or weights, got both: a person's rows are averaged, and what a weight means there "
+                "is not settled. Leave out sample_weight and class_weight, or groups."
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +104,12 @@ class Outline:
 def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
     """The outline of a fit of `model` on a table of such a size, with `before` made already out of the same budget."""
     count = public_count(size.records, model.neighbours, model.records)
+    if model.neighbours != "add_remove" and count != size.records:
+        raise InvalidParameter(
+            f"Expected records to be left out under {model.neighbours!r}, where it is public, got {count:,} for a "
+            "table of another number: rates and steps would not be what was priced. Leave records out."
+        )
+    model._given_scaling(size.columns)  # refuses ranges that bound nothing before they are paid for
     budget = _budget(model, size.records)
     noise = whole_noise(budget, model.neighbours)
     effective = count / noise

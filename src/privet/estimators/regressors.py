@@ -33,6 +33,10 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True  # on scikit-learn's tiny test tables, as privacy must have it
         return tags
 
+    def _check(self) -> None:
+        super()._check()
+        self._ends  # noqa: B018  # refuses a range that is none
+
     def _loss(self) -> Loss:
         raise NotImplementedError
 

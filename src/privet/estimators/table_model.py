@@ -144,6 +144,11 @@ def fit_table(
     encoded = None if schema.unknown else _encoded(schema, table)
     rows = len(encoded[1]) if encoded is not None else len(next(iter(opened.columns.values())))  # type: ignore[union-attr]
     count = rows if whose is None else int(whose.max(initial=-1)) + 1
+    if count == 0 and neighbours != "add_remove":  # where how many there are is private, none must do
+        raise InvalidParameter(
+            "Expected at least one row, and with groups one that is somebody's, got none: there is nothing to learn "
+            "from. Pass rows."
+        )
     outline, learner = _outline(schema, count, budget, neighbours, records, groups)
     if outline.little:
         warnings.warn(outline.little, LittleSignal, stacklevel=2)
@@ -196,6 +201,7 @@ def _outline(
     """
     nominal = _nominal(schema)
     model = estimator_for(nominal, budget, neighbours, records)
+    model._check()
     learner, before = None, ()
     if schema.unknown:
         learner = _learner(schema, budget, groups)
