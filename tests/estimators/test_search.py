@@ -15,7 +15,15 @@ from privet import Budget
 from privet.accounting import Event, NegativeBinomialTrials, PoissonTrials, epsilon
 from privet.accounting.pairs.dominating import leaves
 from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
-from privet.estimators import HuberRegressor, LinearRegression, LinearSVC, LogisticRegression, PrivateSearchCV, search
+from privet.estimators import (
+    HuberRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PrivateSearchCV,
+    scoring,
+    search,
+)
 from privet.estimators.outline import Outline
 from privet.ledger import Account
 from privet.plan import Meter

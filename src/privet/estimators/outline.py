@@ -14,6 +14,7 @@ from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import RangeFinder
+from privet.preprocessing.scaling import given_scaling
 from privet.privacy import Budget
 from privet.problems import Facts
 from privet.problems.facts import public_count
@@ -109,7 +110,9 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
             f"Expected records to be left out under {model.neighbours!r}, where it is public, got {count:,} for a "
             "table of another number: rates and steps would not be what was priced. Leave records out."
         )
-    model._given_scaling(size.columns)  # refuses ranges that bound nothing before they are paid for
+    given_scaling(
+        model.bounds, model.row_norm, size.columns, intercept=model.fit_intercept
+    )  # refuses ranges that bound nothing before they are paid for
     budget = _budget(model, size.records)
     noise = whole_noise(budget, model.neighbours)
     effective = count / noise

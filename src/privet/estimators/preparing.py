@@ -15,7 +15,7 @@ from privet.estimators.reading import Records, columns_of
 from privet.geometry import whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Meter
-from privet.preprocessing.scaling import Scaling, scaling_by_norm, scaling_from
+from privet.preprocessing.scaling import Scaling, given_scaling, scaling_from
 from privet.problems import GroupedProblem, LinearProblem
 from privet.sums import bounded_table
 
@@ -60,7 +60,7 @@ def learnt_scaling(
     if outline.ranges is not None:
         values = ({"y": target} if "y" in outline.ranges.columns else {}) | columns_of(X)
         ranges = outline.ranges.run([values[name] for name in outline.ranges.columns], meter)
-    scaling = _given(model, columns)
+    scaling = given_scaling(model.bounds, model.row_norm, columns, intercept=model.fit_intercept)
     if scaling is None:
         ends = np.array([ranges[f"x{j}"] for j in range(columns)])
         scaling = scaling_from(ends.T, columns, intercept=model.fit_intercept)
@@ -71,16 +71,6 @@ def learnt_scaling(
         scaling = replace(scaling, norm=min(scaling.norm, max(most, _LEAST_NORM)))
     constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
     return replace(scaling, constant=constant), ranges.get("y")
-
-
-def _given(model: PrivateLinearModel, columns: int) -> Scaling | None:
-    """The scaling that `bounds` or `row_norm` say, or None; with both, `row_norm` is of rows once scaled."""
-    if model.bounds is None:
-        return (
-            None if model.row_norm is None else scaling_by_norm(model.row_norm, columns, intercept=model.fit_intercept)
-        )
-    scaling = scaling_from(model.bounds, columns, intercept=model.fit_intercept)
-    return scaling if model.row_norm is None else replace(scaling, norm=min(scaling.norm, float(model.row_norm)))
 
 
 def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: float) -> LinearProblem | GroupedProblem:

@@ -13,7 +13,7 @@ from scipy import sparse
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 
-__all__ = ["Scaling", "scaling_by_norm", "scaling_from"]
+__all__ = ["Scaling", "given_scaling", "scaling_by_norm", "scaling_from"]
 
 _ROWS = 1 << 12
 
@@ -154,3 +154,11 @@ def scaling_by_norm(row_norm: float, columns: int, *, intercept: bool) -> Scalin
     """Rows whose public bound is on their norm, e.g. those of a `TableEncoder`."""
     size = np.full(columns, check_clip(row_norm, name="row_norm"))
     return Scaling(low=-size, high=size, intercept=intercept, norm=1.0)
+
+
+def given_scaling(bounds: Any, row_norm: float | None, columns: int, *, intercept: bool) -> Scaling | None:
+    """The scaling that a caller's `bounds` or `row_norm` say, or None; with both, `row_norm` is of rows once scaled."""
+    if bounds is None:
+        return None if row_norm is None else scaling_by_norm(row_norm, columns, intercept=intercept)
+    scaling = scaling_from(bounds, columns, intercept=intercept)
+    return scaling if row_norm is None else replace(scaling, norm=min(scaling.norm, float(row_norm)))
