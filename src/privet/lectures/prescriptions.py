@@ -13,13 +13,7 @@ from typing import Literal, get_args
 from privet.errors import InvalidParameter
 from privet.lectures.noise_rules import Rule, rule
 from privet.privacy import Budget
-from privet.theory.descent_bounds import (
-    average_iterate_bound,
-    last_iterate_bound,
-    nikolov_bound,
-    rank_bound,
-    second_moment,
-)
+from privet.theory import average_iterate_bound, last_iterate_bound, nikolov_bound, rank_bound, second_moment
 from privet.theory.planner import plan_for
 from privet.theory.prescription import Prescription, Schedule
 from privet.theory.risk import RiskBound, positive, whole
@@ -256,14 +250,11 @@ def _theorem_4_1(p: _Printed, rank: int) -> LecturePrescription:
 def _shamir_zhang(p: _Printed, d: int) -> LecturePrescription:
     known = rule("advanced_composition")
 
-    def at(steps: int) -> RiskBound:
-        return last_iterate_bound(
-            steps=steps, diameter=p.diameter, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps)
-        )
+    def moment(steps: int) -> float:
+        return second_moment(steps=steps, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps))
 
     def untrimmed(steps: int) -> float:
-        moment = second_moment(steps=steps, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps))
-        return math.sqrt(moment / steps) * (2.0 + math.log(steps))
+        return math.sqrt(moment(steps) / steps) * (2.0 + math.log(steps))
 
     # The best T among whole numbers spaced by 1 %, which is as good as the best to 1e-4 of the bound.
     top = math.log(min(p.most, 1e18))
@@ -271,15 +262,17 @@ def _shamir_zhang(p: _Printed, d: int) -> LecturePrescription:
         {int(math.exp(top * i / max(1.0, math.ceil(100.0 * top)))) for i in range(math.ceil(100.0 * top) + 1)}
     )
     steps = min(grid, key=untrimmed)
-    moment = second_moment(steps=steps, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps))
+    bound = last_iterate_bound(
+        steps=steps, diameter=p.diameter, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps)
+    )
     return p.made(
         "shamir_zhang",
         "Razaviyayn, lecture 11, excess risk of DP-GD",
         known,
         steps=steps,
-        step_size=p.diameter / math.sqrt(moment),
+        step_size=p.diameter / math.sqrt(moment(steps)),
         schedule="inverse_sqrt",
-        bound=at(steps),
+        bound=bound,
         printed_risk=p.gradient * p.diameter * min(1.0, math.sqrt(d) / (p.epsilon * p.n)),
         remark="advanced composition wastes noise, the last iterate with c/√t a logarithm; use 'last_linear'",
     )
