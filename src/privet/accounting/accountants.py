@@ -1,6 +1,6 @@
-"""The accountants by name: each prices a run by one theorem, or says why that theorem does not apply.
+"""The accountants by name: each bounds a run by one theorem, or says why that theorem does not apply.
 
-| name | theorem | prices |
+| name | theorem | runs that it bounds |
 |---|---|---|
 | closed | Balle and Wang 2018; hockey stick of one step; Kairouz, Oh and Viswanath 2017 | Gaussian runs, one step, equal (epsilon, delta) steps |
 | contour | docs/proofs/contour.md, docs/proofs/rare.md | every run with dominating pairs whose loss is not made of many atoms |
@@ -15,13 +15,11 @@ from __future__ import annotations
 
 from privet.accounting.both_directions import contour, fourier
 from privet.accounting.closed_forms import closed
-from privet.accounting.events import Event
 from privet.accounting.interface import Bounds, Pricer, Uncertified
 from privet.accounting.moment_bounds import gdp, renyi, zcdp
 from privet.accounting.stepwise import advanced_epsilon, basic_epsilon, by_theorem, optimal_epsilon
-from privet.privacy import Neighbours
 
-__all__ = ["ACCOUNTANTS", "THEOREMS", "Bounds", "Uncertified", "price_delta", "price_epsilon"]
+__all__ = ["ACCOUNTANTS", "THEOREMS", "Bounds", "Uncertified"]
 
 THEOREMS = {
     "closed": "exact closed form",
@@ -48,13 +46,3 @@ ACCOUNTANTS: dict[str, Pricer] = {
     "advanced": by_theorem(advanced_epsilon),
     "optimal": by_theorem(optimal_epsilon),
 }
-
-
-def price_epsilon(name: str, run: Event, neighbours: Neighbours, delta: float) -> Bounds:
-    """Bounds on epsilon(delta) by the accountant of that name."""
-    return ACCOUNTANTS[name](run, neighbours, delta, None)
-
-
-def price_delta(name: str, run: Event, neighbours: Neighbours, epsilon: float) -> Bounds:
-    """Bounds on delta(epsilon) by the accountant of that name."""
-    return ACCOUNTANTS[name](run, neighbours, None, epsilon)

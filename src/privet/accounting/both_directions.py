@@ -12,8 +12,7 @@ from privet.accounting.contour.integral import contour_upper
 from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
 from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
 from privet.accounting.interface import Bounds, Uncertified, no_theorem
-from privet.accounting.pairs.dominating import Direction, directions
-from privet.accounting.pairs.selected import MomentsOnly
+from privet.accounting.pairs.dominating import Direction, directions, known_by_moments_only
 from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass
 from privet.privacy import Neighbours
 
@@ -23,7 +22,7 @@ __all__ = ["contour", "fourier", "paired"]
 def paired(run: ev.Event, neighbours: Neighbours, name: str) -> tuple[Direction, ...]:
     """The run's dominating pairs, both ways; a refusal if a part has none."""
     ways = directions(run, neighbours)
-    if any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps):
+    if known_by_moments_only(ways):
         raise no_theorem(name, "a part is known by its moments only, which do not determine its loss")
     return ways
 
@@ -64,7 +63,7 @@ def _engine(
     epsilon_by: Engine,
     delta_by: Engine,
 ) -> Bounds:
-    """Price the worse direction; the other is dropped where one look at the first's lower end shows it to be better."""
+    """Bound the worse direction; the other is dropped where one look at the first's lower end shows it to be better."""
     ways = paired(run, neighbours, name)
     if any(pair.infinite == 1.0 for way in ways for pair, _ in way.steps):
         return Bounds(math.inf, math.inf) if delta is not None else Bounds(1.0, 1.0)
@@ -83,7 +82,7 @@ def _engine(
 
 
 def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) -> bool:
-    """Whether delta(epsilon) ≤ delta in this direction, by one look at that epsilon: cheaper than solving for it."""
+    """Whether delta(epsilon) ≤ delta in this direction, by one look at that epsilon: quicker than solving for it."""
     infinite = infinite_mass(steps)
     if epsilon >= sum(count * pair.highest for pair, count in steps):
         return infinite * (1 + 1e-14) <= delta

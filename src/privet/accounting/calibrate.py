@@ -33,7 +33,7 @@ def calibrate(
 
     Parameters
     ----------
-    family : from the parameter to an event, monotone in price
+    family : from the parameter to an event, monotone in its privacy cost
     epsilon, delta : the budget
     neighbours : "replace_one", "zero_out" or "add_remove"
     between : where to look; by default, everywhere above 0 that `family` accepts
@@ -60,7 +60,7 @@ def calibrate(
     price = Price(family, epsilon, delta, neighbours, whole)
     safe = math.nan
     for excess, tries in attempts(price):
-        safe, unsafe = _bracket(excess, price.dearer, start, low, high, whole)
+        safe, unsafe = _bracket(excess, price.costs_more, start, low, high, whole)
         if math.isnan(safe):
             raise InvalidParameter(
                 f"Expected a parameter at which the run meets epsilon={epsilon:g}, delta={delta:g}, found none "
@@ -74,7 +74,7 @@ def calibrate(
         if not math.isnan(settled):
             return settled
     raise InvalidParameter(
-        f"Expected a family whose price is monotone near {safe:g}, found none that meets epsilon={epsilon:g}: "
+        f"Expected a family whose privacy cost is monotone near {safe:g}, found none that meets epsilon={epsilon:g}: "
         "no value can be certified. Pass `between` with an interval in which it is."
     )
 
@@ -93,7 +93,7 @@ def _domain(between: tuple[float, float] | None, whole: bool) -> tuple[float, fl
 
 def _bracket(
     excess: Callable[[float], float],
-    dearer: Callable[[float, float], bool],
+    costs_more: Callable[[float, float], bool],
     start: float,
     low: float,
     high: float,
@@ -112,7 +112,7 @@ def _bracket(
         excess(start)  # let the user see why the family refuses its own start
     up = min(start * 2, high)
     above = at(up) if up > start else math.nan
-    more_is_safer = _more_is_safer(at, dearer, start, low, high, whole)
+    more_is_safer = _more_is_safer(at, costs_more, start, low, high, whole)
     # walk towards the crossing
     factor = 2.0 if (here > 0) == more_is_safer else 0.5
     last, value = start, start
@@ -133,7 +133,7 @@ def _bracket(
 
 def _more_is_safer(
     at: Callable[[float], float],
-    dearer: Callable[[float, float], bool],
+    costs_more: Callable[[float, float], bool],
     start: float,
     low: float,
     high: float,
@@ -153,8 +153,8 @@ def _more_is_safer(
                 continue
             if prices[0] != prices[1] and min(prices) > _DEEP:
                 return prices[1] < prices[0]
-            if dearer(less, more) or dearer(more, less):
-                return dearer(less, more)
+            if costs_more(less, more) or costs_more(more, less):
+                return costs_more(less, more)
     return False
 
 

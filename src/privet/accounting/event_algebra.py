@@ -113,7 +113,7 @@ class FixedSizeSampled(Event):
         if self.batch > self.records:
             raise InvalidParameter(
                 f"Expected batch to be at most records, got {self.batch} of {self.records}: "
-                "a batch without replacement cannot exceed the data. Exchange the two, or lower batch."
+                "a batch without replacement cannot exceed the data. Swap the two, or lower batch."
             )
 
     def __repr__(self) -> str:
@@ -245,8 +245,8 @@ def relations(event: Event) -> frozenset[Neighbours]:
 
 
 def _can_be_sampled(event: Event) -> None:
-    # Batches are priced from what one record adds to a sum, not from how far the sum moves: a histogram's √2 under
-    # "replace_one", stated as a multiplier for twice the clip, would come out too cheap on a batch.
+    # Batches are accounted for by what one record adds to a sum, not from how far the sum moves: a histogram's √2 under
+    # "replace_one", stated as a multiplier for twice the clip, would cost too little on a batch.
     made_for = sorted(relations(event))
     if made_for:
         raise InvalidParameter(
@@ -263,7 +263,7 @@ def _wrapped(event: Event) -> str:
 def _is_event(event: object) -> None:
     if not isinstance(event, Event):
         raise InvalidParameter(
-            f"Expected an event, got {type(event).__name__}: only events can be priced. "
+            f"Expected an event, got {type(event).__name__}: only events have a privacy cost. "
             "Start from Gaussian(noise_multiplier=...) or another event."
         )
 

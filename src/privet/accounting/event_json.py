@@ -11,23 +11,7 @@ import numbers
 import sys
 from typing import Any, NoReturn
 
-from privet.accounting.events import (
-    Approximate,
-    Composed,
-    Event,
-    ExponentialMechanism,
-    FixedSizeSampled,
-    Gaussian,
-    Laplace,
-    NegativeBinomialTrials,
-    PoissonSampled,
-    PoissonTrials,
-    Pure,
-    RandomizedResponse,
-    Repeated,
-    Under,
-    ZeroConcentrated,
-)
+from privet.accounting import events as ev
 from privet.errors import EventFormat, InvalidParameter
 
 __all__ = ["VERSION", "from_json", "to_json"]
@@ -36,21 +20,21 @@ VERSION = 1
 
 # kind -> (class, its fields in the order they are written). "event" and "parts" hold events, "neighbours" a
 # relation, all others numbers.
-_KINDS: dict[str, tuple[type[Event], tuple[str, ...]]] = {
-    "gaussian": (Gaussian, ("noise_multiplier",)),
-    "laplace": (Laplace, ("scale",)),
-    "randomized_response": (RandomizedResponse, ("epsilon",)),
-    "pure": (Pure, ("epsilon",)),
-    "approximate": (Approximate, ("epsilon", "delta")),
-    "exponential_mechanism": (ExponentialMechanism, ("epsilon",)),
-    "zero_concentrated": (ZeroConcentrated, ("rho",)),
-    "poisson_sampled": (PoissonSampled, ("rate", "event")),
-    "fixed_size_sampled": (FixedSizeSampled, ("batch", "records", "event")),
-    "negative_binomial_trials": (NegativeBinomialTrials, ("shape", "stop", "event")),
-    "poisson_trials": (PoissonTrials, ("mean", "event")),
-    "repeated": (Repeated, ("count", "event")),
-    "composed": (Composed, ("parts",)),
-    "under": (Under, ("neighbours", "event")),
+_KINDS: dict[str, tuple[type[ev.Event], tuple[str, ...]]] = {
+    "gaussian": (ev.Gaussian, ("noise_multiplier",)),
+    "laplace": (ev.Laplace, ("scale",)),
+    "randomized_response": (ev.RandomizedResponse, ("epsilon",)),
+    "pure": (ev.Pure, ("epsilon",)),
+    "approximate": (ev.Approximate, ("epsilon", "delta")),
+    "exponential_mechanism": (ev.ExponentialMechanism, ("epsilon",)),
+    "zero_concentrated": (ev.ZeroConcentrated, ("rho",)),
+    "poisson_sampled": (ev.PoissonSampled, ("rate", "event")),
+    "fixed_size_sampled": (ev.FixedSizeSampled, ("batch", "records", "event")),
+    "negative_binomial_trials": (ev.NegativeBinomialTrials, ("shape", "stop", "event")),
+    "poisson_trials": (ev.PoissonTrials, ("mean", "event")),
+    "repeated": (ev.Repeated, ("count", "event")),
+    "composed": (ev.Composed, ("parts",)),
+    "under": (ev.Under, ("neighbours", "event")),
 }
 _COUNTS = ("count", "batch", "records")
 _LARGEST = sys.float_info.max
@@ -60,7 +44,7 @@ _EXAMPLE = '{"privet_event": 1, "event": {"kind": "gaussian", "noise_multiplier"
 _TOO_DEEP = "nested deeper than Python can follow: write repetition as one 'repeated' and a sum as one 'composed'."
 
 
-def to_json(event: Event) -> str:
+def to_json(event: ev.Event) -> str:
     """Write `event` as one line of JSON that `from_json` reads back as an equal event.
 
     Promise: `from_json(to_json(event)) == event`; floats are written as the shortest decimal that reads back
@@ -68,7 +52,7 @@ def to_json(event: Event) -> str:
 
     Examples
     --------
-    >>> to_json(Gaussian(noise_multiplier=1.1).poisson(rate=0.01) * 1000)  # doctest: +NORMALIZE_WHITESPACE
+    >>> to_json(ev.Gaussian(noise_multiplier=1.1).poisson(rate=0.01) * 1000)  # doctest: +NORMALIZE_WHITESPACE
     '{"privet_event": 1, "event": {"kind": "repeated", "count": 1000,
       "event": {"kind": "poisson_sampled", "rate": 0.01, "event": {"kind": "gaussian", "noise_multiplier": 1.1}}}}'
     """
@@ -78,7 +62,7 @@ def to_json(event: Event) -> str:
         raise EventFormat(f"Expected an event of ordinary depth, got one {_TOO_DEEP}") from None
 
 
-def from_json(text: str) -> Event:
+def from_json(text: str) -> ev.Event:
     """Read the event that `to_json` wrote, or say what is wrong with the text and where.
 
     Promise: nothing is guessed. A field too many, too few or twice, an unknown kind, a number that the event
@@ -95,7 +79,7 @@ def from_json(text: str) -> Event:
         raise EventFormat(f"Expected an event of ordinary depth, got JSON {_TOO_DEEP}") from None
 
 
-def _written(event: Event) -> dict[str, Any]:
+def _written(event: ev.Event) -> dict[str, Any]:
     kind = _KIND_OF.get(type(event))
     if kind is None:
         raise EventFormat(
@@ -147,13 +131,13 @@ def _document(text: str) -> Any:
     if version > VERSION:
         raise EventFormat(
             f"Expected an event of version {VERSION}, got version {version}: it may say things that this privet does "
-            "not know of, and their price would be missing. Install a later privet."
+            "not know of, and their privacy cost would be missing. Install a later privet."
         )
     _exactly(document, ("privet_event", "event"), "the file")
     return document["event"]
 
 
-def _read(value: Any, where: str) -> Event:
+def _read(value: Any, where: str) -> ev.Event:
     if not isinstance(value, dict) or "kind" not in value:
         raise EventFormat(
             f"Expected an object with a 'kind' at {where}, got {_fields(value)}. Write for example "
@@ -163,7 +147,7 @@ def _read(value: Any, where: str) -> Event:
     if not isinstance(kind, str) or kind not in _KINDS:
         raise EventFormat(
             f"Expected the kind at {where} to be one of {', '.join(_KINDS)}, got {kind!r}: an event nobody can name "
-            "cannot be priced. Correct the kind, or install the privet that wrote it."
+            "has no privacy cost. Correct the kind, or install the privet that wrote it."
         )
     kind_class, fields = _KINDS[kind]
     _exactly(value, ("kind", *fields), f"{where} ({kind})")
@@ -194,7 +178,7 @@ def _exactly(value: dict[str, Any], expected: tuple[str, ...], where: str) -> No
         got = "; ".join(f"{fault} {', '.join(map(repr, names))}" for fault, names in faults.items() if names)
         raise EventFormat(
             f"Expected exactly the fields {', '.join(map(repr, expected))} in {where}, got {got}: "
-            "a field that is dropped or guessed would change the price. Correct the names."
+            "a field that is dropped or guessed would change the privacy cost. Correct the names."
         )
 
 
@@ -214,4 +198,4 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise EventFormat(f"Expected finite numbers, got {name}: no price follows from it. Write a plain number.")
+    raise EventFormat(f"Expected finite numbers, got {name}: no privacy cost follows from it. Write a plain number.")

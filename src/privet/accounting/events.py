@@ -1,7 +1,7 @@
-"""Events: what ran, as an immutable tree that says nothing of its price.
+"""Events: what ran, as an immutable tree that says nothing of its privacy cost.
 
 An event's meaning never changes; a new meaning is a new event. Sizes are in units of the clip, so that the
-same event can be priced under any of the three neighbour relations (see :mod:`privet.privacy`). Where a size is in
+same event can be asked about under any of the three neighbour relations (see :mod:`privet.privacy`). Where a size is in
 another unit, which fits one relation only, the event says which: `.under`.
 """
 
@@ -84,7 +84,7 @@ class RandomizedResponse(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Pure(Event):
-    """Any mechanism that is known to be (epsilon, 0)-private for the neighbours it is priced under."""
+    """Any mechanism that is known to be (epsilon, 0)-private for the neighbours it is asked about under."""
 
     epsilon: float
 
@@ -97,7 +97,7 @@ class Pure(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Approximate(Event):
-    """Any mechanism that is known to be (epsilon, delta)-private for the neighbours it is priced under."""
+    """Any mechanism that is known to be (epsilon, delta)-private for the neighbours it is asked about under."""
 
     epsilon: float
     delta: float
@@ -130,7 +130,7 @@ class ExponentialMechanism(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class ZeroConcentrated(Event):
-    """Any mechanism that is known to be rho-zCDP for the neighbours it is priced under."""
+    """Any mechanism that is known to be rho-zCDP for the neighbours it is asked about under."""
 
     rho: float
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS
 from privet.accounting.contour.integral import contour_upper
-from privet.accounting.pairs.dominating import directions
-from privet.accounting.pairs.selected import MomentsOnly
+from privet.accounting.pairs.dominating import directions, known_by_moments_only
 from privet.accounting.query import ask
 from privet.errors import NoProvenBound
 from privet.privacy import Neighbours
@@ -56,14 +55,14 @@ class Price:
         """Whether `epsilon`, asked at delta, is within the budget."""
         return ask(self.run(value), self.neighbours, "auto", self.delta, None)[0].upper <= self.epsilon
 
-    def dearer(self, value: float, other: float) -> bool:
+    def costs_more(self, value: float, other: float) -> bool:
         """Whether the first value costs more: where delta is 1 at both, epsilon still tells them apart."""
         here, there = (ask(self.run(v), self.neighbours, "auto", self.delta, None)[0].upper for v in (value, other))
         return here > there
 
 
 class OneWay:
-    """`Price.excess` by the contour in one direction, the worse one at first sight: cheap, and never more than it."""
+    """`Price.excess` by the contour in one direction, the worse one at first sight: quick, and never more than it."""
 
     def __init__(self, price: Price) -> None:
         self.price = price
@@ -116,9 +115,9 @@ class OneWay:
         return price.log_ratio(look.upper)
 
     def _is_for_contour(self, run: ev.Event) -> bool:
-        """Whether `ask` would have this priced by the contour."""
+        """Whether `ask` would leave this to the contour."""
         price = self.price
-        if any(isinstance(pair, MomentsOnly) for pair, _ in directions(run, price.neighbours)[0].steps):
+        if known_by_moments_only(directions(run, price.neighbours)):
             return False
         try:
             ACCOUNTANTS["closed"](run, price.neighbours, None, price.epsilon)

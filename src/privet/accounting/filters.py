@@ -1,6 +1,6 @@
 """Privacy filters: budgets for steps whose noise, rate or number is chosen as one goes.
 
-Composition theorems and the contour and Fourier accountants price a run that was fixed beforehand. When the price of
+Composition theorems and the contour and Fourier accountants bound a run that was fixed beforehand. When the cost of
 the next step may depend on what earlier steps released, one needs a *filter*: it is asked before each step, and
 whatever it admits, in whatever order an adversary chooses, stays within (ε, δ).
 
@@ -10,7 +10,7 @@ and Zrnic 2021; Lécuyer 2021), and δ follows as in :func:`privet.accounting.th
 Adaptivity costs nothing, constants included (Whitehouse, Ramdas, Rogers and Wu 2023, who treat zCDP).
 
 Why not the tight accountants. The natural filter, "admit while the δ(ε) of everything so far, composed, is at most
-δ", is not valid: an adversary who sees a large loss may pick next the step that is dear for that loss and cheap in
+δ", is not valid: an adversary who sees a large loss may pick next the step that costs much at that loss and little in
 the composed curve (arXiv 2602.06756, arXiv 2602.15815). For the same reason the *best* Rényi order must not be chosen
 afterwards for free. A vector of m orders is sound when each order answers for δ/m: the run ends within the limit of
 some order t, and Σ_t E[(1 − e^{ε−L})₊; the limit of t held] <= m · δ/m.

@@ -42,5 +42,5 @@ def no_theorem(name: str, why: str) -> NoProvenBound:
 
 
 def worst(bounds: list[Bounds]) -> Bounds:
-    """The larger price: of two directions, the one that counts."""
+    """The larger bound: of two directions, the one that counts."""
     return Bounds(float(max(b.lower for b in bounds)), float(max(b.upper for b in bounds)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from privet.accounting import events as ev
 from privet.accounting.interface import Bounds, no_theorem
-from privet.accounting.pairs.dominating import directions, leaves
+from privet.accounting.pairs.dominating import directions, leaves, sensitivity
 from privet.accounting.renyi_orders import best_order, chernoff_epsilon, chernoff_log_delta, infinite_mass
 from privet.accounting.theorems import conversions, gaussian_profile
 from privet.privacy import Neighbours
@@ -40,10 +40,9 @@ def renyi(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: f
 
 def _pure_epsilon(leaf: ev.Event, neighbours: Neighbours) -> float | None:
     """The epsilon of a part that is pure, if it is."""
-    sensitivity = 2.0 if neighbours == "replace_one" else 1.0
     match leaf:
         case ev.Laplace(scale=scale):
-            return sensitivity / scale if scale else math.inf
+            return sensitivity(neighbours) / scale if scale else math.inf
         case ev.Pure(epsilon=epsilon) | ev.ExponentialMechanism(epsilon=epsilon):
             return float(epsilon)
         case ev.RandomizedResponse(epsilon=epsilon) if neighbours != "add_remove":
@@ -52,10 +51,9 @@ def _pure_epsilon(leaf: ev.Event, neighbours: Neighbours) -> float | None:
 
 
 def _rho(leaf: ev.Event, neighbours: Neighbours) -> float:
-    sensitivity = 2.0 if neighbours == "replace_one" else 1.0
     match leaf:
         case ev.Gaussian(noise_multiplier=noise):
-            return conversions.gaussian_rho(sensitivity / noise) if noise else math.inf
+            return conversions.gaussian_rho(sensitivity(neighbours) / noise) if noise else math.inf
         case ev.ZeroConcentrated(rho=rho):
             return float(rho)
         case ev.ExponentialMechanism(epsilon=epsilon):
@@ -83,11 +81,10 @@ def zcdp(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: fl
 def gdp(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
     """An upper bound by Gaussian DP."""
     directions(run, neighbours)
-    sensitivity = 2.0 if neighbours == "replace_one" else 1.0
     squares = []
     for leaf, count in leaves(run, neighbours):
         if isinstance(leaf, ev.Gaussian):
-            mu = sensitivity / leaf.noise_multiplier if leaf.noise_multiplier else math.inf
+            mu = sensitivity(neighbours) / leaf.noise_multiplier if leaf.noise_multiplier else math.inf
         else:
             pure = _pure_epsilon(leaf, neighbours)
             if pure is None:

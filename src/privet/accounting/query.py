@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncertified
-from privet.accounting.pairs.dominating import directions, leaves
-from privet.accounting.pairs.selected import MomentsOnly
+from privet.accounting.pairs.dominating import directions, known_by_moments_only, leaves
 from privet.accounting.selection import mean_trials, selection, sole_search
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
@@ -141,7 +140,7 @@ def ask(
     """
     if not isinstance(run, ev.Event):
         raise InvalidParameter(
-            f"Expected an event, got {type(run).__name__}: only events can be priced. "
+            f"Expected an event, got {type(run).__name__}: only events have a privacy cost. "
             "Start from Gaussian(noise_multiplier=...) or another event."
         )
     check_neighbours(neighbours)
@@ -171,7 +170,7 @@ def _best(
     if sole_search(run, neighbours) is not None:
         return selection(run, neighbours, delta, epsilon), "selection"
     ways = directions(run, neighbours)
-    if any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps):
+    if known_by_moments_only(ways):
         return ACCOUNTANTS["renyi"](run, neighbours, delta, epsilon), "renyi"
     try:
         return ACCOUNTANTS["closed"](run, neighbours, delta, epsilon), "closed"
@@ -277,7 +276,7 @@ def _assumptions(run: ev.Event, neighbours: Neighbours) -> tuple[str, ...]:
                 found.extend(_assumptions(leaf.event, neighbours))
     declared = ev.Pure | ev.Approximate | ev.ExponentialMechanism
     if any(isinstance(leaf, ev.PoissonSampled) and isinstance(leaf.event, declared) for leaf in kinds):
-        found.append("an emptied record leaves the rest of its batch as it is")
+        found.append("a record that is zeroed out leaves the rest of its batch as it is")
     if any(isinstance(leaf, ev.Pure | ev.Approximate | ev.ZeroConcentrated) for leaf in inner):
         found.append("the stated guarantees of the declared parts hold for this neighbour relation")
     if ev.relations(run):

@@ -1,4 +1,4 @@
-"""The best of a random number of trials: what the whole search costs, from the price of one trial.
+"""The best of a random number of trials: what the whole search costs, from what one trial costs.
 
 Run a mechanism Q a random number K of times and release the best output only (Liu and Talwar 2019; Papernot and
 Steinke 2022). With f the generating function of K and q the chance that a trial ranks below y, the search releases y
@@ -27,9 +27,9 @@ from privet.accounting.closed_forms import closed
 from privet.accounting.interface import Bounds, Uncertified
 from privet.accounting.moment_bounds import renyi
 from privet.accounting.numerics import SLACK, bracketed_root, downward, upward
-from privet.accounting.pairs.dominating import directions, leaves
+from privet.accounting.pairs.dominating import directions, known_by_moments_only, leaves
 from privet.accounting.pairs.pair import Reals
-from privet.accounting.pairs.selected import MomentsOnly, log_mean_trials
+from privet.accounting.pairs.selected import log_mean_trials
 from privet.accounting.renyi_orders import chernoff_epsilon, chernoff_log_delta
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
@@ -46,7 +46,7 @@ _ORDERS = np.geomspace(0.25, 4096.0, 57)
 def random_trials(event: ev.Event, *, mean: float, law: str = "logarithmic") -> ev.Event:
     """The event of a search: the best of a secret, random number of trials of `event`, `mean` of them on average.
 
-    The more the number of trials varies, the less it tells: "logarithmic" is cheapest but often stops after one trial;
+    The more the number of trials varies, the less it tells: "logarithmic" costs least but often stops after one trial;
     "geometric" varies less; "poisson" least, and with chance e^-mean there is no trial at all.
 
     Parameters
@@ -71,7 +71,7 @@ def random_trials(event: ev.Event, *, mean: float, law: str = "logarithmic") -> 
     if law not in LAWS or not positive or mean <= 1:
         raise InvalidParameter(
             f"Expected mean above 1 (and at most 1e6) and law 'logarithmic', 'geometric' or 'poisson', got {mean!r} "
-            f"and {law!r}: the number of trials must be random, or each is paid in full. Use mean=10."
+            f"and {law!r}: the number of trials must be random, or each costs its full epsilon. Use mean=10."
         )
     shape, target = LAWS[law], math.log(float(mean))
     log_stop = bracketed_root(lambda x: target - log_mean_trials(shape, math.exp(x)), -50.0, -1e-12, tolerance=1e-12)[0]
@@ -211,7 +211,7 @@ def _priced(inner: ev.Event, neighbours: Neighbours, delta: float | None, epsilo
     if delta is not None and delta < 1e-300:  # beyond what the engines certify
         return renyi(inner, neighbours, delta, None) if delta > 1e-307 else Bounds(0.0, math.inf)
     ways = directions(inner, neighbours)
-    if not any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps):
+    if not known_by_moments_only(ways):
         for price in (closed, contour, fourier):
             try:
                 with np.errstate(all="ignore"):

@@ -14,7 +14,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
-from privet.accounting.fourier.lattice_laws import Cells, Law, Step
+from privet.accounting.fourier.lattice_laws import Cells, Law
+from privet.accounting.pairs.pair import Tails as Step
 from privet.errors import InvalidParameter
 
 Tails = tuple[np.ndarray, np.ndarray]

@@ -166,7 +166,7 @@ def test_advanced_composition_is_true_and_the_printed_denominator_is_not() -> No
 
 
 def test_audited_examples() -> None:
-    """T = 1000, eps = 0.3: printed 74.1 has true delta 5.8e-4, optimum 83.5, correct formula 90.2 (claims audit)."""
+    """T = 1000, eps = 0.3: printed 74.1 has delta 5.8e-4, optimum 83.5, formula 90.2 (privet lectures show 74)."""
     claimed = printed_advanced(0.3, 1000, 1e-5, "printed")
     assert claimed == pytest.approx(74.1, abs=0.05)
     assert optimal_delta(0.3, 0.0, 1000, epsilon=claimed) == pytest.approx(5.8e-4, rel=0.01)

@@ -44,7 +44,7 @@ _CANCELLED = 9.0  # log of the ratio of integrand to integral that is put up wit
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """A run of one mixture pair, priced at any epsilon near the one it was laid for."""
+    """A run of one mixture pair, which answers at any epsilon near the one it was laid for."""
 
     lines: tuple[Line, ...]
     unseen: float  # probability of all that is left out

@@ -30,7 +30,7 @@ _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
 
 @dataclass(slots=True)
 class Line:
-    """The nodes of one vertical line, priced at any epsilon near the one it was laid for."""
+    """The nodes of one vertical line, which answer at any epsilon near the one it was laid for."""
 
     steps: Steps
     tilt: float

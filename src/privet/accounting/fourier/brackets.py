@@ -14,8 +14,9 @@ import numpy as np
 
 from privet._checks import is_number, is_whole
 from privet.accounting.fourier.composed_law import ComposedLaw, compose
-from privet.accounting.fourier.lattice_laws import Cells, Step
+from privet.accounting.fourier.lattice_laws import Cells
 from privet.accounting.fourier.pilot import Pilot, centre, pilot
+from privet.accounting.pairs.pair import Tails
 from privet.errors import InvalidParameter
 
 __all__ = ["fourier_delta", "fourier_epsilon"]
@@ -28,7 +29,7 @@ _MOST_CELLS = 1 << 18  # of one step: this is what bounds the memory
 
 
 def fourier_delta(
-    steps: Sequence[tuple[Step, int]], epsilon: float, *, points: int | None = None, rtol: float = 1e-5
+    steps: Sequence[tuple[Tails, int]], epsilon: float, *, points: int | None = None, rtol: float = 1e-5
 ) -> tuple[float, float]:
     """A lower and an upper bound on δ(epsilon) of a run, in one direction, safe including rounding.
 
@@ -67,7 +68,7 @@ def fourier_delta(
 
 
 def fourier_epsilon(
-    steps: Sequence[tuple[Step, int]], delta: float, *, points: int | None = None, rtol: float = 1e-5
+    steps: Sequence[tuple[Tails, int]], delta: float, *, points: int | None = None, rtol: float = 1e-5
 ) -> tuple[float, float]:
     """A lower and an upper bound on the least ε ≥ 0 with δ(ε) ≤ delta, in one direction, safe including rounding.
 
@@ -110,7 +111,7 @@ def fourier_epsilon(
 
 
 def _bracket(
-    steps: Sequence[tuple[Step, int]], sketch: Pilot, tilt: float, epsilon: float, size: int
+    steps: Sequence[tuple[Tails, int]], sketch: Pilot, tilt: float, epsilon: float, size: int
 ) -> tuple[ComposedLaw, ComposedLaw]:
     window = sketch.window(tilt, epsilon, _TAIL, size)
     width = (window.right - window.left) / (size - 8)
@@ -137,7 +138,7 @@ def _bracket(
     return lower, compose(uppers, counts, window, epsilon, size, sign=1)
 
 
-def _fit(width: float, steps: Sequence[tuple[Step, int]]) -> float:
+def _fit(width: float, steps: Sequence[tuple[Tails, int]]) -> float:
     """A lattice width, not below `width`, with the atoms of the most repeated atomic step on nodes, if there is one."""
     atomic = [(count, pair.atoms) for pair, count in steps if len(pair.atoms) > 1]
     if not atomic:
@@ -208,11 +209,11 @@ def _refine(bracket: Callable[[int], tuple[float, float]], points: int | None, r
     return low, high
 
 
-def _check(steps: Sequence[tuple[Step, int]], points: int | None) -> None:
+def _check(steps: Sequence[tuple[Tails, int]], points: int | None) -> None:
     if not steps or any(not is_whole(count) or count < 1 for _, count in steps):
         raise InvalidParameter(
             "Expected at least one step, each with a whole count of at least 1: a run that releases nothing has no "
-            "price to bracket. Leave parts with a count of 0 out."
+            "privacy cost to bracket. Leave parts with a count of 0 out."
         )
     if points is not None and (not is_whole(points) or points < 64 or points & (points - 1)):
         raise InvalidParameter(

@@ -1,7 +1,7 @@
 """One step's privacy loss on a lattice: a law that surely costs more, and a law that surely costs less.
 
-A law's price list is its hockey-stick curve, H(k) = E_P[(1 - k e^{-L})₊] for k ≥ 0. If one step's curve lies below
-another's everywhere, exchanging the first for the second can only raise the δ of any composition they take part in
+What a law costs is its hockey-stick curve, H(k) = E_P[(1 - k e^{-L})₊] for k ≥ 0. If one step's curve lies below
+another's everywhere, replacing the first by the second can only raise the δ of any composition they take part in
 (`docs/proofs/fourier.md`, lemma 1). So `upper` returns lattice masses whose curve lies above the pair's, and `lower`
 masses whose curve lies below it: chords and tangents of a convex curve, both within O(width²) of it.
 """
@@ -12,12 +12,13 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LARGEST_LOSS", "Cells", "Law", "Step"]
+from privet.accounting.pairs.pair import Tails
+
+__all__ = ["LARGEST_LOSS", "Cells", "Law"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,25 +26,9 @@ LARGEST_LOSS = 690.0  # e^±690 are ordinary floats; mass beyond is moved to the
 _PAIR_ERROR = 1e-13  # promised relative error of a pair's tails
 _POSITION_ERROR = 16.0  # a pair may answer for a loss this many times 2^-52 (1 + |loss|) away from the one asked for
 _BLOCK = 1 << 17  # losses per call of the pair, to bound its scratch memory
-_FACTORS = 8.0 * 4.0 ** np.arange(
-    14
-)  # noise may be compensated up to one of these times `accuracy`; the cheapest is taken
+# noise may be compensated up to one of these times `accuracy`; the cheapest is taken
+_FACTORS = 8.0 * 4.0 ** np.arange(14)
 _MERGES = 200_000  # vertices that may be cut before the lower law falls back to rounding down
-
-
-class Step(Protocol):
-    """What of a pair is used here: its tails, under P and under Q. See :class:`privet.accounting.pairs.pair.Pair`."""
-
-    @property
-    def infinite(self) -> float: ...
-    @property
-    def lowest(self) -> float: ...
-    @property
-    def highest(self) -> float: ...
-    @property
-    def atoms(self) -> tuple[float, ...]: ...
-    def above(self, loss: Floats, /) -> tuple[Floats, Floats]: ...
-    def below(self, loss: Floats, /) -> tuple[Floats, Floats]: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +65,7 @@ class Cells:
     split : a loss; masses left of it are differences of `below`, right of it of `above`
     """
 
-    def __init__(self, pair: Step, *, offset: float, width: float, first: int, last: int, split: float) -> None:
+    def __init__(self, pair: Tails, *, offset: float, width: float, first: int, last: int, split: float) -> None:
         self.offset, self.width, self.first = offset, width, first
         halves = offset + (0.5 * width) * np.arange(2 * first, 2 * last + 1, dtype=float)
         at = int(np.searchsorted(halves, min(split, 0.0))) - 2  # a node early: an atom at `split` is a gap in `above`

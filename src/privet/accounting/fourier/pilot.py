@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from privet.accounting.fourier.lattice_laws import LARGEST_LOSS, Step
+from privet.accounting.fourier.lattice_laws import LARGEST_LOSS
+from privet.accounting.pairs.pair import Tails
 
 __all__ = ["Pilot", "Window", "centre", "pilot"]
 
@@ -158,12 +159,12 @@ class Pilot:
         )
 
 
-def pilot(steps: Sequence[tuple[Step, int]]) -> Pilot:
+def pilot(steps: Sequence[tuple[Tails, int]]) -> Pilot:
     """Sketch every step of a run."""
     return Pilot(tuple(_sketch(pair) for pair, _ in steps), tuple(count for _, count in steps))
 
 
-def _sketch(pair: Step) -> _Sketch:
+def _sketch(pair: Tails) -> _Sketch:
     low, high = max(pair.lowest, -LARGEST_LOSS), min(pair.highest, LARGEST_LOSS)
     median = _quantile(pair, low, high)
     span = np.exp2(np.arange(-60, 11))
@@ -201,7 +202,7 @@ def _sketch(pair: Step) -> _Sketch:
     )
 
 
-def centre(pair: Step, median: float, width: float) -> float:
+def centre(pair: Tails, median: float, width: float) -> float:
     """A loss that equals log P/Q of the cell of `width` around it: where a lattice serves the bulk of L best."""
     here = median
     for _ in range(40):
@@ -217,7 +218,7 @@ def centre(pair: Step, median: float, width: float) -> float:
     return float(here)
 
 
-def _quantile(pair: Step, low: float, high: float) -> float:
+def _quantile(pair: Tails, low: float, high: float) -> float:
     """A median of the finite part of L, to about 1e-9 relative."""
     middle = 0.5 * (1 - pair.infinite)
     powers = np.exp2(np.arange(-60.0, 10.0))

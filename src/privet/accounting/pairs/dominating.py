@@ -19,11 +19,11 @@ from privet.accounting.pairs.elementary import (
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Pair
 from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
-from privet.accounting.pairs.selected import SelectedBound, log_mean_trials
+from privet.accounting.pairs.selected import MomentsOnly, SelectedBound, log_mean_trials
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 
-__all__ = ["Direction", "directions", "leaves"]
+__all__ = ["Direction", "directions", "known_by_moments_only", "leaves", "sensitivity"]
 
 
 Steps = tuple[tuple[Pair, int], ...]
@@ -69,6 +69,11 @@ def _check_made_for(event: ev.Event, neighbours: Neighbours) -> None:
         )
 
 
+def sensitivity(neighbours: Neighbours) -> float:
+    """How far a clipped sum moves, in units of the clip: its l2 sensitivity, or l1 where it is clipped so."""
+    return 2.0 if neighbours == "replace_one" else 1.0
+
+
 @lru_cache(maxsize=16)
 def directions(event: ev.Event, neighbours: Neighbours) -> tuple[Direction, ...]:
     """The dominating pairs of every part, both ways; one direction only where the two are the same."""
@@ -83,13 +88,18 @@ def directions(event: ev.Event, neighbours: Neighbours) -> tuple[Direction, ...]
     return Direction("forward", tuple(forward)), Direction("backward", tuple(backward))
 
 
+def known_by_moments_only(ways: tuple[Direction, ...]) -> bool:
+    """Whether a part has no dominating pair, so that only the Rényi accountant has a bound for the run."""
+    return any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps)
+
+
 def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
-    sensitivity = 2.0 if neighbours == "replace_one" else 1.0
+    moves = sensitivity(neighbours)
     match leaf:
         case ev.Gaussian(noise_multiplier=noise):
-            return _both(GaussianPair(_ratio(sensitivity, noise)) if noise else _EVERYTHING)
+            return _both(GaussianPair(_ratio(moves, noise)) if noise else _EVERYTHING)
         case ev.Laplace(scale=scale):
-            return _both(LaplacePair(_ratio(sensitivity, scale)) if scale else _EVERYTHING)
+            return _both(LaplacePair(_ratio(moves, scale)) if scale else _EVERYTHING)
         case ev.RandomizedResponse(epsilon=epsilon):
             if neighbours == "add_remove":
                 raise _refusal(leaf, neighbours, "the number of answers tells how many records there are")
@@ -123,7 +133,7 @@ def _trial(leaf: ev.Event, inner: ev.Event, neighbours: Neighbours) -> tuple[Ste
     """One trial's steps in either direction."""
     ways = directions(inner, neighbours)
     if any(pair.infinite for way in ways for pair, _ in way.steps):
-        why = "a trial that may fail outright has no moments; alone, the selection has a price by its profile"
+        why = "a trial that may fail outright has no moments; alone, the selection has a bound by its profile"
         raise _refusal(leaf, neighbours, why)
     return ways[0].steps, ways[-1].steps
 
@@ -155,7 +165,7 @@ def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbour
 def _fixed_size(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbours) -> tuple[Pair, Pair]:
     if neighbours == "add_remove":
         raise _refusal(leaf, neighbours, "a batch of fixed size out of n reveals n; use 'replace_one' or 'zero_out'")
-    # An emptied record is one of the records that it may be exchanged for, so "zero_out" is covered by "replace_one"
+    # A record of zeros is one of the records that it may be replaced by, so "zero_out" is covered by "replace_one"
     # where that is known: the other records of a batch change with the sample, by up to twice the clip.
     match inner:
         case ev.Gaussian(noise_multiplier=noise) if noise > 0:
@@ -165,7 +175,7 @@ def _fixed_size(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighb
         case ev.Laplace(scale=scale):
             return _both(_fixed_answers(_answers(_ratio(2.0, scale), 0.0), rate))
     if neighbours == "zero_out":
-        why = "sampling exchanges the other records of the batch, of which a promise for emptied ones says nothing"
+        why = "sampling replaces other records of the batch, of which a promise for zeroed-out ones says nothing"
         raise _refusal(leaf, neighbours, why)
     match inner:
         case ev.Pure(epsilon=epsilon) | ev.ExponentialMechanism(epsilon=epsilon):
@@ -189,7 +199,7 @@ def _both(pair: Pair) -> tuple[Pair, Pair]:
 def _refusal(leaf: ev.Event, neighbours: Neighbours, why: str) -> NoProvenBound:
     return NoProvenBound(
         f"Expected an event with a proven bound under {neighbours!r}, got {leaf!r}: {why}. "
-        "Price it under another relation, or describe the release by an event that has a proof, "
+        "Ask under another relation, or describe the release by an event that has a proof, "
         "such as Approximate(epsilon=..., delta=...)."
     )
 
@@ -234,7 +244,7 @@ def _leaving(pair: DiscretePair, rate: float) -> DiscretePair:
 
 
 def _joining(pair: DiscretePair, rate: float) -> DiscretePair:
-    """(P, (1-q)P + qQ), with P and Q exchanged as the pairs here are symmetric."""
+    """(P, (1-q)P + qQ), with P and Q swapped as the pairs here are symmetric."""
     losses = [(-mixed_loss(rate, -loss), p) for p, _, loss in _outcomes(pair) if loss > -math.inf]
     return _gathered(losses, 0.0)
 

@@ -205,7 +205,7 @@ class DiscretePair:
 class ConcentratedBound:
     """A mechanism of which only rho-zCDP is known: moments are bounded at real orders, nothing else.
 
-    Not a pair: it has no tails, so only the Rényi and zCDP accountants price it.
+    Not a pair: it has no tails, so only the Rényi and zCDP accountants bound it.
     """
 
     rho: float

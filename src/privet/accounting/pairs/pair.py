@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-__all__ = ["UNIT", "Complexes", "Pair", "Reals"]
+__all__ = ["UNIT", "Complexes", "Pair", "Reals", "Tails"]
 
 # NumPy's stubs lose track of the dtype in mixed arithmetic; the names still tell the reader what is meant.
 Reals = NDArray[Any]
@@ -16,12 +16,8 @@ UNIT = 2.0**-53
 """Unit roundoff of float64: the relative error of one rounded operation."""
 
 
-class Pair(Protocol):
-    """The privacy loss L = log(dP/dQ) of one step in one direction, under P.
-
-    Every number is about a pair (P, Q) that *dominates* the step: whatever the data, the earlier outputs and the
-    threshold, the step's hockey-stick divergence is at most the pair's. Domination survives adaptive composition
-    (Zhu, Dong and Wang 2022, theorem 10), so runs are priced by composing pairs.
+class Tails(Protocol):
+    """The tails of the privacy loss L = log(dP/dQ) of one step in one direction: all that the Fourier accountant asks.
 
     `infinite` is P(L = ∞); `lowest` and `highest` bound the finite part; `atoms` are the positions of its atoms.
     """
@@ -35,13 +31,22 @@ class Pair(Protocol):
     @property
     def atoms(self) -> tuple[float, ...]: ...
 
-    def above(self, loss: Reals) -> tuple[Reals, Reals]:
+    def above(self, loss: Reals, /) -> tuple[Reals, Reals]:
         """P(loss < L < ∞) and Q(L > loss), to full relative accuracy in the upper tail."""
         ...
 
-    def below(self, loss: Reals) -> tuple[Reals, Reals]:
+    def below(self, loss: Reals, /) -> tuple[Reals, Reals]:
         """P(L ≤ loss) and Q(L ≤ loss), to full relative accuracy in the lower tail."""
         ...
+
+
+class Pair(Tails, Protocol):
+    """The privacy loss of one step in one direction, under P: its tails, and its moments.
+
+    Every number is about a pair (P, Q) that *dominates* the step: whatever the data, the earlier outputs and the
+    threshold, the step's hockey-stick divergence is at most the pair's. Domination survives adaptive composition
+    (Zhu, Dong and Wang 2022, theorem 10), so runs are bounded by composing pairs.
+    """
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
         """log M(t) for M(t) = E_P[exp(tL); L < ∞], and a bound on the relative error of M(t).

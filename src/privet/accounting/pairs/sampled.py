@@ -41,7 +41,7 @@ def _sum_blocks(t: Complexes, nodes: int, integrate: Callable[[Complexes], Compl
 
 @dataclass(frozen=True, slots=True)
 class FixedSizePair:
-    """Gaussian noise on a batch of fixed size, one record of the data exchanged.
+    """Gaussian noise on a batch of fixed size, one record of the data replaced.
 
     Zhu, Dong and Wang (2022, theorem 11): if N(shift, 1) against N(0, 1) dominates the unsampled step, the sampled
     one is dominated by the curve H_α((1-q)Q + qP ‖ Q) for α ≥ 1 and H_α(P ‖ (1-q)P + qQ) for α < 1. Read as one

@@ -1,7 +1,7 @@
 """The best of a random number of trials, as moments: Papernot and Steinke 2022, theorems 2 and 6.
 
 Not a pair, like :class:`ConcentratedBound`: only the Rényi accountant composes it with other releases. Alone it has a
-sharper price, see :mod:`privet.accounting.selection`. Proof: docs/proofs/selection.md.
+sharper bound, see :mod:`privet.accounting.selection`. Proof: docs/proofs/selection.md.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def pure_mu(epsilon: float) -> float:
 
 
 def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """Return (k ε, δ (e^{kε} − 1)/(e^ε − 1)), the price for k = `size` records at once, rounded upwards.
+    """Return (k ε, δ (e^{kε} − 1)/(e^ε − 1)), what k = `size` records at once lose, rounded upwards.
 
     Theorem: lecture 11, group privacy; Dwork and Roth 2014, theorem 2.2. A delta of 1 or more promises nothing.
     For Gaussian noise `group_mu` is exact and far better: (1, 1e-6) for 10 records is 1.3e-2 here, 4.8e-4 there.

@@ -1,4 +1,4 @@
-"""The exact price of Gaussian noise.
+"""The exact privacy cost of Gaussian noise.
 
 A release that is exactly a unit-variance Gaussian whose mean moves by `mu` has the privacy profile
 

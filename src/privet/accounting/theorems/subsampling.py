@@ -28,11 +28,11 @@ def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     """Return (ln(1 + rate (e^epsilon − 1)), rate × delta), what the step costs on a secret batch, rounded upwards.
 
     Theorem: the lemma of this module; an equality in the direction from present to absent.
-    Edges: rate 1 returns the step's own price.
+    Edges: rate 1 returns the step's own epsilon and delta.
 
     Parameters
     ----------
-    epsilon, delta : the price of the step when its batch is known; delta may be 0
+    epsilon, delta : what the step costs when its batch is known; delta may be 0
     rate : in (0, 1], the probability that a given record is in the batch
 
     Examples
