@@ -37,7 +37,7 @@ def test_an_odd_label_changes_nobody_elses(clean: list[Any], odd: Any) -> None:
         found = places(form, classes, 6)
         assert np.array_equal(np.delete(found, 3), np.delete(expected, 3))
         assert np.array_equal(found[3], alone, equal_nan=True)
-    neutral = math.isnan(alone) and not isinstance(odd, str | numbers.Real | Decimal)
+    neutral = math.isnan(alone) and not isinstance(odd, str | bytes | numbers.Real | Decimal)
     if neutral:
         for form in forms([*clean, odd]):
             listed = class_list(form)
@@ -112,3 +112,10 @@ def test_labels_are_refused_by_declared_type_and_shape(wrong: Any) -> None:
     with pytest.raises(InvalidParameter, match="Expected y") as caught:
         labels(wrong, 2)
     assert caught.value.__context__ is None
+
+
+def test_what_is_no_label_has_no_place_among_texts() -> None:
+    """None, NaN, a list and an unlisted text have no place in classes that are texts, whose number is NaN."""
+    odd: list[Any] = [None, math.nan, float("nan"), np.nan, ["no"], {}, "other", object()]
+    assert np.isnan(places([*odd, "no"], ["no", "yes"])[:-1]).all()
+    assert places([*odd, "no"], ["no", "yes"])[-1] == 0.0

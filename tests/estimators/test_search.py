@@ -230,7 +230,7 @@ def test_a_search_is_one_charge() -> None:
 def test_no_trial_at_all_is_said_and_releases_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the Poisson law there may be none: an error, whatever the rows."""
     X, y = data(500)
-    monkeypatch.setattr(search, "poisson_trials", lambda random, mean: 0)
+    monkeypatch.setattr(scoring, "poisson_trials", lambda random, mean: 0)
     found = PrivateSearchCV(model(), GRID, law="poisson")
     with pytest.raises(PrivetError, match="at least one trial"):
         found.fit(X, labels(y))

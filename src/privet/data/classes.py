@@ -67,6 +67,8 @@ def places(y: Any, classes: Any, rows: int | None = None, *, name: str = "y") ->
     --------
     >>> places([7, "no", 8.0, "8", None, [7]], [7, 8])
     array([ 0., nan,  1.,  1., nan, nan])
+    >>> places(["no", None, "Jane Doe", "yes"], ["no", "yes"])
+    array([ 0., nan, nan,  1.])
     """
     book = _Book(labels(classes, name="classes").tolist())
     return book.read(_cells(y, rows, name))
@@ -129,8 +131,8 @@ class _Book(Reader):
         for place, label in reversed(list(enumerate(classes))):
             names |= dict.fromkeys((text_of(label), number_of(label)), float(place))
             known[_key(label)] = float(place)
-        self._places = names | known
-        self._places.pop(None, None)
+        # neither None nor NaN is a label; NaN would be found by its identity
+        self._places = {key: place for key, place in (names | known).items() if key is not None and key == key}
 
     def one(self, cell: Any) -> float:
         for found in (_key, text_of, number_of):
