@@ -28,6 +28,7 @@ from privet.estimators.outline import Outline
 from privet.ledger import Account
 from privet.plan import Meter
 from privet.preprocessing.scaling import scaling_from
+from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_voids_guarantee
 
 GRID = {"alpha": [0.0, 30.0]}
@@ -288,7 +289,7 @@ def test_bad_searches_are_refused_before_anything_is_drawn(
             pytest.fail("something was drawn")
 
     monkeypatch.setattr("privet.estimators.linear.system_random", Silent)
-    neighbours = "add_remove" if given.get("neighbours") == "add_remove" else "replace_one"
+    neighbours: Neighbours = "add_remove" if given.get("neighbours") == "add_remove" else "replace_one"
     account = Account(Budget(epsilon=9, delta=1e-6), neighbours=neighbours, filter="renyi")
     with pytest.raises(ValueError, match=message):
         PrivateSearchCV(**{"estimator": model(), "param_grid": GRID, "account": account, **given}).fit(X, labels(y))

@@ -17,7 +17,7 @@ from privet.estimators import (
     QuantileRegressor,
 )
 from privet.estimators.weights import balanced, class_count_release, class_factors, record_weights
-from privet.plan import Histograms, Meter, Plan
+from privet.plan import Histograms, Meter, Plan, Reach
 from privet.privacy import Neighbours
 
 ALL: list[Any] = [LogisticRegression, LinearSVC, LinearRegression, HuberRegressor, PoissonRegressor, QuantileRegressor]
@@ -90,9 +90,8 @@ def test_no_weight_lets_a_record_move_what_is_released_by_more_than_the_clip(
     close = Meter._close_sum
 
     def spied(self: Meter, name: str, total: LatticeSum) -> Any:
-        sums.append(
-            (total, self.plan[name].bound.sensitivity(neighbours) if name != "gradients" else most * total.clip)
-        )
+        bound = self.plan[name].bound
+        sums.append((total, bound.sensitivity(neighbours) if isinstance(bound, Reach) else most * bound.clip))
         return close(self, name, total)
 
     monkeypatch.setattr(Meter, "_close_sum", spied)

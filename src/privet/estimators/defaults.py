@@ -31,6 +31,7 @@ Task = Literal["binary", "several", "regression", "counts", "quantile"]
 _ONE_OUTPUT = ("newton", "objective")  # nothing is proven of them for several classes
 _OF_PEOPLE = ("auto", "fixed_hessian", "gradient", "sgd")  # bound a person's whole gradient
 _ONE_RELEASE = ("objective", "output")
+_NAMED: dict[type, str] = {Newton: "newton", ObjectivePerturbation: "objective", OutputPerturbation: "output"}
 _CONSTANT = 0.25  # effective sample size a column at which the constant is as long as a row
 LITTLE = 0.3  # effective sample size a column below which a model tends to the majority, or the mean
 _MOST_COLUMNS = 2_000  # of which a private XᵀX is worth having
@@ -111,6 +112,8 @@ def solver_for(
                 f"Expected max_iter=None with a solver that is a value, got {max_iter!r}: the value has its own number "
                 "of steps. Set it there."
             )
+        if type(solver) in _NAMED:
+            check_solver(_NAMED[type(solver)], loss, people=people)
         return solver
     chosen = check_solver(solver, loss, people=people)
     if chosen == "auto":

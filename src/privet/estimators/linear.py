@@ -116,7 +116,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
                 columns=columns,
                 classes=self._class_count(classes),
                 people=people,
-                weighted=weighted or self._weighs_classes,
+                weighted=self._weighs_classes or weighted,
             ),
         ).plan
 
