@@ -324,13 +324,13 @@ def _one_gradient_fewer(patch: pytest.MonkeyPatch) -> None:
 
 
 def _counts_first(patch: pytest.MonkeyPatch) -> None:
-    genuine = room.PrivateLinearModel._scaling
+    genuine = room.learnt_scaling
 
-    def scaling(self: Any, data: Any, outline: Any, meter: Meter) -> Any:
+    def scaling(model: Any, data: Any, outline: Any, meter: Meter) -> Any:
         weighing.balanced(data.target, 2, meter)
-        return genuine(self, data, outline, meter)
+        return genuine(model, data, outline, meter)
 
-    patch.setattr(room.PrivateLinearModel, "_scaling", scaling)
+    patch.setattr(room, "learnt_scaling", scaling)
 
 
 def _no_counts(patch: pytest.MonkeyPatch) -> None:
