@@ -26,6 +26,7 @@ from privet.estimators import (
     Ridge,
     fit_table,
     plan_table,
+    preparing,
 )
 from privet.estimators import linear as room
 from privet.estimators import weights as weighing
@@ -324,7 +325,7 @@ def _one_gradient_fewer(patch: pytest.MonkeyPatch) -> None:
 
 
 def _counts_first(patch: pytest.MonkeyPatch) -> None:
-    genuine = room.learnt_scaling
+    genuine = preparing.learnt_scaling
 
     def scaling(model: Any, data: Any, outline: Any, meter: Meter) -> Any:
         weighing.balanced(data.target, 2, meter)
