@@ -26,6 +26,7 @@ from privet.estimators import (
     Ridge,
     fit_table,
     plan_table,
+    preparing,
 )
 from privet.estimators import linear as room
 from privet.estimators import weights as weighing
@@ -324,13 +325,13 @@ def _one_gradient_fewer(patch: pytest.MonkeyPatch) -> None:
 
 
 def _counts_first(patch: pytest.MonkeyPatch) -> None:
-    genuine = room.PrivateLinearModel._scaling
+    genuine = preparing.learnt_scaling
 
-    def scaling(self: Any, data: Any, outline: Any, meter: Meter) -> Any:
+    def scaling(model: Any, data: Any, outline: Any, meter: Meter) -> Any:
         weighing.balanced(data.target, 2, meter)
-        return genuine(self, data, outline, meter)
+        return genuine(model, data, outline, meter)
 
-    patch.setattr(room.PrivateLinearModel, "_scaling", scaling)
+    patch.setattr(room, "learnt_scaling", scaling)
 
 
 def _no_counts(patch: pytest.MonkeyPatch) -> None:
