@@ -105,9 +105,9 @@ def test_each_trial_spends_what_was_priced(neighbours: Any, monkeypatch: pytest.
         assert stddev >= noise / 2
         mu = math.sqrt(sum(count / leaf.noise_multiplier**2 for leaf, count in leaves(event, neighbours)))  # type: ignore[attr-defined]
         assert (1 - 1e-6) / noise < mu <= (1 + 1e-12) / noise
-    with pytest.raises(InvalidParameter, match="priced alike"):
+    with pytest.raises(InvalidParameter, match="one privacy cost"):
         found._outlined(model(epsilon=3.0, records=3000, neighbours=neighbours), {}, X, noise)
-    with pytest.raises(InvalidParameter, match="priced alike"):
+    with pytest.raises(InvalidParameter, match="one privacy cost"):
         PrivateSearchCV(model(records=3000), {"solver": ["sgd"]}, neighbours=neighbours).fit(X, labels(y))
 
 
@@ -270,7 +270,7 @@ def test_an_interrupted_search_releases_no_trial(monkeypatch: pytest.MonkeyPatch
         ({"estimator": LinearRegression(bounds=(-1, 1))}, "target_range"),
         ({"random_state": "x"}, "random_state"),
         ({"account": 3}, "Account"),
-        ({"param_grid": {"solver": ["fixed_hessian", "sgd"]}}, "priced alike"),
+        ({"param_grid": {"solver": ["fixed_hessian", "sgd"]}}, "one privacy cost"),
         ({"param_grid": {"alpha": [0.0, -1.0]}}, "alpha"),
         ({"param_grid": {"max_iter": [5, 2.5]}}, "max_iter"),
         ({"delta": 1 / 300}, "delta below 1/n"),

@@ -141,7 +141,7 @@ class LogisticRegression(WithIntervals, LinearClassifier):
     """Logistic regression, binary or multinomial, under one budget.
 
     Promise: `guarantee_` meets (epsilon, delta): ranges of features (if not given), the features' second moment and
-    every gradient are paid from it. No setting needs tuning; `max_iter` and `alpha` are there for who must.
+    every gradient are covered by it. No setting needs tuning; `max_iter` and `alpha` are there for who must.
     Theorem: see `privet.solvers.fixed_hessian_descent`; composition is exact.
 
     Parameters

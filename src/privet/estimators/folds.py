@@ -19,7 +19,7 @@ __all__ = ["IndependentFolds"]
 class IndependentFolds:
     """Each record joins one of the folds by a die of its own: pass it as `cv=` to scikit-learn's tools.
 
-    A price is for training sets that differ in one record. With `StratifiedKFold`, which scikit-learn takes for
+    A privacy cost is for training sets that differ in one record. With `StratifiedKFold`, which scikit-learn takes for
     classifiers when `cv` is a number, one changed label moves *other* records between folds; with `KFold` under
     "add_remove", a record that leaves does. Dice that look at nothing move nobody.
 
@@ -27,8 +27,8 @@ class IndependentFolds:
     takes as public, would depend on how many rows somebody has. So pass groups to both,
     `cross_val_score(model, X, y, groups=who, params={"groups": who}, cv=IndependentFolds(5))`.
 
-    Theorem: for each outcome of the dice, neighbouring tables give neighbouring folds; a mixture over outcomes costs no
-    more than the dearest (docs/proofs/selection.md, section 4).
+    Theorem: for each outcome of the dice, neighbouring tables give neighbouring folds; a mixture over outcomes has no
+    higher epsilon than the worst of them (docs/proofs/selection.md, section 4).
 
     Parameters
     ----------

@@ -278,7 +278,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     def _stated(self, guarantee: Guarantee, extra: tuple[str, ...]) -> Guarantee:
         """The guarantee with what an estimator assumes beyond its solver."""
-        ranges = "ranges were learnt and paid for"
+        ranges = "ranges were learnt within the budget"
         if self.bounds is not None or self.row_norm is not None:
             ranges = (
                 "the ranges in `bounds` are public" if self.bounds is not None else "the bound `row_norm` is public"

@@ -108,11 +108,11 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
     if model.neighbours != "add_remove" and count != size.records:
         raise InvalidParameter(
             f"Expected records to be left out under {model.neighbours!r}, where it is public, got {count:,} for a "
-            "table of another number: rates and steps would not be what was priced. Leave records out."
+            "table of another number: rates and steps would not be what the guarantee covers. Leave records out."
         )
     given_scaling(
         model.bounds, model.row_norm, size.columns, intercept=model.fit_intercept
-    )  # refuses ranges that bound nothing before they are paid for
+    )  # refuses ranges that bound nothing before they are charged
     budget = _budget(model, size.records)
     noise = whole_noise(budget, model.neighbours)
     effective = count / noise

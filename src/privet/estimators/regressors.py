@@ -109,7 +109,7 @@ class LinearRegression(WithIntervals, LinearRegressor):
     """Least squares under one budget.
 
     Promise: `guarantee_` meets (epsilon, delta): ranges (if not given), the features' second moment and every gradient
-    are paid from it. Theorem: see `privet.solvers.fixed_hessian_descent`; composition is exact.
+    are covered by it. Theorem: see `privet.solvers.fixed_hessian_descent`; composition is exact.
 
     Parameters
     ----------

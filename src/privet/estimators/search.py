@@ -44,12 +44,12 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     One trial draws a candidate from the grid, fits it on the rows that are not held out, and scores it on those that
     are, with noise. The number of trials is itself random and secret, and only the best trial is released. With
     ten trials on average, that costs about half as much again as one trial; ten fits cost three and a half times as
-    much, and a look at their scores is not even paid by that.
+    much, and a look at their scores is not even covered by that.
 
     Promise: `guarantee_` meets (epsilon, delta) for everything that `fit` leaves behind, under all three relations.
     How many trials there were is not told; how long the search took would tell, so do not publish that.
     Theorem: docs/proofs/selection.md (Papernot and Steinke 2022; Liu and Talwar 2019). A record is either trained on or
-    held out, by a coin of its own, so that fit and score are paid once, not twice (section 4 there).
+    held out, by a coin of its own, so that fit and score are charged once, not twice (section 4 there).
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         if not isinstance(self.estimator, PrivateLinearModel):
             raise InvalidParameter(
                 f"Expected a linear model of privet, got {type(self.estimator).__name__}: what it releases could not "
-                "be priced. Encode the table first, and search over e.g. LogisticRegression()."
+                "be accounted for. Encode the table first, and search over e.g. LogisticRegression()."
             )
         if self.estimator.account is not None:
             raise InvalidParameter(
@@ -213,8 +213,8 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         whole = Gaussian(noise_multiplier=noise)
         if not gaussian or accounting.epsilon(outline.plan.event, **asked) > accounting.epsilon(whole, **asked):
             raise InvalidParameter(
-                "Expected fits that release Gaussian sums of all records, got one that does not: trials could not be "
-                "priced alike. Use the default solver."
+                "Expected fits that release Gaussian sums of all records, got one that does not: trials would not "
+                "have one privacy cost. Use the default solver."
             )
         return trial, outline
 

@@ -22,7 +22,7 @@ __all__ = ["Account", "Charge"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Charge:
-    """One line of an account: what was released, its best price alone, and that of all up to here by the filter.
+    """One line of an account: what was released, its least epsilon alone, and that of all up to here by the filter.
 
     Examples
     --------
@@ -53,8 +53,9 @@ class Account:
     Promise: all that was charged together is (epsilon, delta)-private, though each release, and its noise, may have
     been chosen after looking at those before.
     Theorem: by `filter`. "gaussian": adaptive Gaussian DP, Σμ² ≤ μ² (Smith and Thakurta 2022; Koskela, Tobaben and
-    Honkela 2023), which for Gaussian noise is the exact price. "renyi": `RenyiFilter`, for searches and sampled
-    runs, somewhat dearer. The exact accountants of sampled runs must not serve as filters (docs/accountants.md).
+    Honkela 2023), which for Gaussian noise is the exact privacy cost. "renyi": `RenyiFilter`, for searches and sampled
+    runs, at a somewhat higher epsilon. The exact accountants of sampled runs must not serve as filters
+    (docs/accountants.md).
     Edges: an event without a bound for the filter, or under another relation, is refused.
 
     Parameters
@@ -65,7 +66,7 @@ class Account:
     neighbours : the relation of every charge
     filter : "gaussian" or "renyi"
     unit : whom every charge protects: "record", or "person" for fits with `groups`. One does not follow from the other:
-        a record that is exchanged may go from one person to another, and so change two
+        a record that is replaced may go from one person to another, and so change two
 
     Examples
     --------
@@ -167,12 +168,12 @@ class Account:
         if check_neighbours(neighbours) != self.neighbours:
             raise InvalidParameter(
                 f"Expected a release under {self.neighbours!r}, the relation of the account, got one under "
-                f"{neighbours!r}: prices under different relations do not add up. Keep an account for each."
+                f"{neighbours!r}: privacy costs under different relations do not add up. Keep an account for each."
             )
         if check_unit(unit) != self.unit:
             raise InvalidParameter(
                 f"Expected a release that protects a {self.unit}, as the account does, got one that protects a {unit}: "
-                "their prices do not add up to a promise about either. Keep an account for each: "
+                "their privacy costs do not add up to a promise about either. Keep an account for each: "
                 f"Account(..., unit={unit!r}), and groups=... in every fit of one for people."
             )
         self._price([event])  # refuses here what has no bound under this filter
@@ -225,7 +226,7 @@ class Account:
         return price(events, self._terms)
 
     def _alone(self, event: Event) -> float:
-        """The best price of one release by itself; the filter's own is generous to what is far below the budget."""
+        """The least epsilon of one release by itself; the filter's own is generous to what is far below the budget."""
         return ask(event, self.neighbours, "auto", self.budget.delta, None)[0].upper
 
     def _fits(self, events: list[Event]) -> bool:

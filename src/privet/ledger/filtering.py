@@ -28,7 +28,7 @@ FILTERS = {
 def price(events: list[Event], terms: Terms) -> float:
     """The least epsilon, at the budget's delta, whose filter would have admitted all of `events` in any order.
 
-    Both rules grow with every event and look at sums only, so "the price is at most epsilon" is a filter.
+    Both rules grow with every event and look at sums only, so "it is at most the budget's" is a filter.
     """
     if not events:
         return 0.0

@@ -138,7 +138,7 @@ class MomentSums:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Computed:
-    """A sensitivity that follows, while the run goes on, from what is public by then; `how` says by which theorem.
+    """An l2 sensitivity that follows, while the run goes on, from what is public by then; `how` says by which theorem.
 
     What the plan fixes is the noise in units of that sensitivity: of one record zeroed out, added or removed; when one
     is replaced, it is `when_replaced` times as much.

@@ -30,9 +30,9 @@ class Meter:
     """Runs a plan: every batch and all noise of a run come from here, in the plan's order, and no more than it has.
 
     Promise: what was released is a beginning of `plan.releases`, each with the bound, the batches and the noise that
-    were priced. A release that is not the next one, one too many, of another size or with another bound is refused
-    before any noise is drawn. A release is counted before its records are read, so that whatever happens, what was
-    released was charged.
+    the guarantee covers. A release that is not the next one, one too many, of another size or with another bound is
+    refused before any noise is drawn. A release is counted before its records are read, so that whatever happens, what
+    was released was charged.
 
     Examples
     --------
@@ -49,12 +49,12 @@ class Meter:
     >>> meter.open("gradients", count=3)
     Traceback (most recent call last):
         ...
-    privet.errors.InvalidParameter: Expected the run to end here, as planned and priced, got one more release of \
+    privet.errors.InvalidParameter: Expected the run to end here, as planned, got one more release of \
 'gradients': it would not be covered by the guarantee. Plan for it first.
     """
 
     def __init__(self, plan: Plan, *, random: Random | None = None) -> None:
-        plan.event  # noqa: B018  # a plan that cannot be priced is refused before any record is read
+        plan.event  # noqa: B018  # a plan whose epsilon nobody can compute is refused before any record is read
         self.plan = plan
         self.random = random if random is not None else system_random()
         self.record: list[str] = []
@@ -82,7 +82,7 @@ class Meter:
         if expected is None or expected.name != name:
             what = "the run to end here" if expected is None else f"a release of {expected.name!r}"
             raise InvalidParameter(
-                f"Expected {what}, as planned and priced, got one more release of {name!r}: it would not be covered by "
+                f"Expected {what}, as planned, got one more release of {name!r}: it would not be covered by "
                 "the guarantee. Plan for it first."
             )
         self._done += 1
@@ -107,7 +107,7 @@ class Meter:
     def noise_stddev(self, name: str, *, sensitivity: float | None = None) -> float:
         """Standard deviation of the noise on each number of the next release of `name`, in the unit of the sum.
 
-        Where the plan leaves the sensitivity to the run, it has to be given: of one record added or removed.
+        Where the plan leaves the l2 sensitivity to the run, it has to be given: of one record added or removed.
         """
         release = self.plan[name]
         if isinstance(release.bound, Computed):
@@ -159,8 +159,8 @@ class Meter:
         """The open release: whole numbers × `unit`, a power of two that is refined where the noise is finer."""
         if not isinstance(self.plan[name].bound, Reach):
             raise InvalidParameter(
-                f"Expected a release of counts, got {name!r}, which is a sum of clipped records: its noise is priced "
-                "for those. Use noisy()."
+                f"Expected a release of counts, got {name!r}, which is a sum of clipped records: its noise is "
+                "calibrated to those. Use noisy()."
             )
         release = self._close(name, units.size)
         stddev = release.noise_stddev(self.plan.neighbours)
@@ -173,14 +173,14 @@ class Meter:
         )
 
     def noisy_units(self, name: str, units: IntArray, *, step: float, sensitivity: float) -> Vector:
-        """The open release: whole steps that one record moves by at most `sensitivity`, known by now in public.
+        """The open release: whole steps that one record moves by at most `sensitivity` in l2 norm, known by now.
 
         `sensitivity` is of a record added, removed or zeroed out; the bound knows what it is if one is replaced.
         """
         if not isinstance(self.plan[name].bound, Computed):
             raise InvalidParameter(
                 f"Expected a release whose sensitivity is computed while the run goes on, got {name!r}, whose bound is "
-                "in the plan: the noise was priced for that one. Release a sum that is bounded as planned."
+                "in the plan: the noise was calibrated to that one. Release a sum that is bounded as planned."
             )
         stddev = self.noise_stddev(name, sensitivity=sensitivity)
         self._close(name, units.size)
@@ -202,7 +202,7 @@ class Meter:
         """The record: the name of every release, in order. Refuses a run that left out a part of its plan."""
         if self._open is not None or self._place < len(self.plan.releases):
             raise PrivetError(
-                "Expected every planned release to have been made, got a run that ended before: what it paid for is "
+                "Expected every planned release to have been made, got a run that ended before: what it charged is "
                 "not what it released. Please report this."
             )
         return tuple(self.record)
@@ -239,7 +239,7 @@ class Meter:
         if total.clip != clip:
             raise InvalidParameter(
                 f"Expected a sum of records bounded by {clip:g} for {name!r}, as planned, got {total.clip:g}: "
-                "the noise was priced for the former. Bound records as the plan says."
+                "the noise was calibrated to the former. Bound records as the plan says."
             )
         release = self._close(name, total.units.size)
         return release, math.nextafter(self.noise_stddev(name), math.inf)

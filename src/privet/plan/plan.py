@@ -1,4 +1,4 @@
-"""The plan: every release of a run, in order, with its relation. One value prices, reserves, runs and reports it."""
+"""The plan: every release of a run, in order, with its relation: one value to account for, reserve, run and report."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PERSON = "a person's share is the mean over all rows of that person, which are u
 class Plan:
     """A private run, described before it happens; all of it public.
 
-    `plan.event` is what the accountants price; a `Meter` that holds the plan draws exactly its batches and noise, in
-    its order, and refuses anything else. So what is run is what was priced. `records` is the number of records; under
-    "add_remove", where that is private, it is a public guess that scales steps and nothing else; None where nothing
-    depends on it. With `unit="person"`
-    a record is all that one person has. `budget` is what the plan was calibrated to, if it was. A release may stand in
-    the plan several times, where others come between.
+    `plan.event` is what the accountants read; a `Meter` that holds the plan draws exactly its batches and noise, in
+    its order, and refuses anything else. So what is run is what the guarantee covers. `records` is the number of
+    records; under "add_remove", where that is private, it is a public guess that scales steps and nothing else; None
+    where nothing depends on it. With `unit="person"`, for a user-level guarantee, a record is all that one person has.
+    `budget` is what the plan was calibrated to, if it was. A release may stand in the plan several times, where others
+    come between.
 
     Examples
     --------

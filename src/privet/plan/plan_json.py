@@ -81,7 +81,7 @@ Use the version of privet that wrote it.
         document = None
     if not isinstance(document, dict) or "privet_plan" not in document:
         raise PlanFormat(
-            "Expected the JSON of a plan, got something else: nothing could be run or priced by it. "
+            "Expected the JSON of a plan, got something else: neither a run nor its epsilon follows from it. "
             "Use what plan_to_json, or `privet plan --json`, wrote."
         )
     if document["privet_plan"] != VERSION:
@@ -92,8 +92,8 @@ Use the version of privet that wrote it.
     body: Any = document.get("plan")
     if document.get("digest") != _digest(body):
         raise PlanFormat(
-            "Expected a plan as it was written, got one that was edited: its releases are no longer those that were "
-            "priced. Make the plan anew."
+            "Expected a plan as it was written, got one that was edited: its releases are no longer those that "
+            "its guarantee covers. Make the plan anew."
         )
     try:
         return Plan(

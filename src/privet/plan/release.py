@@ -26,7 +26,7 @@ class Release:
     ----------
     name : what a person calls it, e.g. "gradients"; unique in a plan, or the same release again
     of : what is summed over records, e.g. "gradients of the logistic loss"
-    bound : how one record's influence is bounded: a clipping rule, or another bound that knows its sensitivity
+    bound : how one record's influence is bounded: a clipping rule, or another bound that knows its l2 sensitivity
     noise_multiplier : noise stddev ÷ clip; NaN until it is calibrated
     times : how often
     sampling : how batches are drawn
@@ -113,7 +113,7 @@ class Release:
     def _noise(self) -> float:
         if math.isnan(self.noise_multiplier):
             raise InvalidParameter(
-                f"Expected noise for {self.name!r}, got none yet: it can be neither priced nor run. "
+                f"Expected noise for {self.name!r}, got none yet: it has no epsilon yet and cannot be run. "
                 "Pass noise_multiplier=..., or calibrate the plan to a budget first."
             )
         return self.noise_multiplier

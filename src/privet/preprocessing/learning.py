@@ -183,7 +183,7 @@ def learn_schema(
     """Learn the ranges and names that a schema leaves open, for all of `budget`.
 
     Promise: (budget.epsilon, budget.delta)-private under `neighbours`; see `private_ranges` and `private_categories`.
-    To pay for it out of a larger budget, put the releases of a `SchemaLearner` into a plan of more.
+    To take it out of a larger budget, put the releases of a `SchemaLearner` into a plan of more.
 
     Parameters
     ----------
