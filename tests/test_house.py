@@ -142,6 +142,7 @@ WITHOUT_EXAMPLE = {
     "errors": "a module; its docstring draws the tree of exceptions",
     "main": "the command line; docs/cli.md has the examples, and they are run below",
 }
+SAME_WORD: set[str] = set()
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -198,6 +199,30 @@ def test_only_the_command_line_reads_the_lectures() -> None:
         if any(name.startswith("privet.lectures") for name in imports(path))
     }
     assert readers == {"lectures", "cli"}
+
+
+def test_files_and_functions_are_of_a_size_to_read() -> None:
+    """No file of src has over 300 lines, no function over 60 without its docstring."""
+    long: list[str] = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        lines = text.count("\n")
+        if lines > 300:
+            long.append(f"{path.relative_to(SOURCE)}: {lines} lines")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                first = node.body[0]
+                told = (first.end_lineno or 0) - first.lineno + 1 if ast.get_docstring(node) else 0
+                size = (node.end_lineno or 0) - node.lineno + 1 - told
+                if size > 60:
+                    long.append(f"{path.relative_to(SOURCE)}: {node.name} has {size} lines")
+    assert long == []
+
+
+def test_no_two_files_have_one_name() -> None:
+    """A file's name says what it holds; the few that are the same word in two rooms are named here."""
+    names = Counter(path.name for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+    assert {name for name, count in names.items() if count > 1} <= SAME_WORD
 
 
 @pytest.mark.parametrize("package", packages())

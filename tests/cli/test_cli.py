@@ -20,11 +20,24 @@ from privet.accounting import Event, Gaussian, Laplace, from_json, to_json
 from privet.cli import main
 from privet.cli.options import ACCOUNTANTS
 from privet.errors import LooseBound
+from privet.plan import plan_from_json
 
 STEP = Gaussian(noise_multiplier=1.5).poisson(rate=0.01)
 RUN = STEP * 1000
 FLAGS = "--noise-multiplier 1.5 --sampling-rate 0.01 --steps 1000 --neighbours add_remove"
-COMMANDS = ("epsilon", "delta", "noise", "compare", "profile", "meaning", "schema", "fit", "predict", "lectures")
+COMMANDS = (
+    "epsilon",
+    "delta",
+    "noise",
+    "compare",
+    "profile",
+    "meaning",
+    "schema",
+    "plan",
+    "fit",
+    "predict",
+    "lectures",
+)
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -327,3 +340,21 @@ def test_rounding_of_probabilities_is_safe() -> None:
     asked = math.nextafter(1.23456789012, 2)
     shown = float(re.findall(r"is \((\S+), ", said(f"delta {FLAGS} --epsilon {asked!r}"))[0])
     assert shown >= asked
+
+
+def test_plan_says_what_a_fit_would_release_without_a_table(tmp_path: Path) -> None:
+    """`privet plan` needs the schema and a number of rows; its JSON reads back as the same plan."""
+    schema = tmp_path / "table.toml"
+    schema.write_text(
+        'target = { column = "ill", kind = "label", values = ["no", "yes"] }\n[columns]\nage = { kind = "number" }\n'
+    )
+    flags = f"plan {schema} --records 5000 --epsilon 1 --delta 1e-6"
+    shown = said(flags)
+    assert shown.startswith("Plan for 5,000 records, replace_one, epsilon <= 1 at delta = 1e-06")
+    assert all(name in shown for name in ("ranges: octaves", "second moment XᵀX", "gradients"))
+    stored = plan_from_json(said(f"{flags} --json"))
+    assert str(stored) == shown.rstrip("\n")
+    assert stored.guarantee().epsilon <= 1
+    refused = privet(f"plan {schema} --records 5000 --epsilon 1 --delta 0.1")
+    assert refused.exit_code != 0
+    assert "below 1/n" in refused.output

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from privet.geometry.base import ConvexSet
 from privet.geometry.box import box
+from privet.geometry.convex_set import ConvexSet
 from privet.geometry.half_space import half_space
 from privet.geometry.l1_ball import l1_ball
 from privet.geometry.l2_ball import l2_ball

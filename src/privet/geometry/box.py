@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privet.errors import InvalidParameter
-from privet.geometry.base import Domain, Vector, check_size, frozen_vector, length
+from privet.geometry.convex_set import Domain, Vector, check_size, frozen_vector, length
 
 __all__ = ["Box", "box"]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from privet._checks import number
 from privet.errors import InvalidParameter
-from privet.geometry.base import Domain, Vector, frozen_vector, length
+from privet.geometry.convex_set import Domain, Vector, frozen_vector, length
 
 __all__ = ["HalfSpace", "half_space"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.geometry.base import Domain, Vector, check_radius, pulled_in
+from privet.geometry.convex_set import Domain, Vector, check_radius, pulled_in
 from privet.geometry.simplex import onto_simplex
 
 __all__ = ["L1Ball", "l1_ball"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.geometry.base import Domain, Vector, check_radius, frozen_vector, length, pulled_in
+from privet.geometry.convex_set import Domain, Vector, check_radius, frozen_vector, length, pulled_in
 
 __all__ = ["L2Ball", "l2_ball"]
 

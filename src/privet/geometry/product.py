@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.errors import InvalidParameter
-from privet.geometry.base import ConvexSet, Domain, Vector, check_size
+from privet.geometry.convex_set import ConvexSet, Domain, Vector, check_size
 
 __all__ = ["Product", "product"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet._checks import positive
-from privet.geometry.base import Domain, Vector, check_size
+from privet.geometry.convex_set import Domain, Vector, check_size
 
 __all__ = ["Simplex", "onto_simplex", "simplex"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.geometry.base import Domain, Vector
+from privet.geometry.convex_set import Domain, Vector
 
 __all__ = ["WholeSpace", "whole_space"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privet.geometry import ConvexSet, l2_ball
 from privet.losses import LinearRecords, LogisticLoss, Loss
-from privet.losses.base import Array
+from privet.losses.loss import Array
 from privet.problems import RecordProblem, per_record
 from privet.solvers.plain_descent import projected_gradient_descent
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from privet.losses.base import Loss
 from privet.losses.constants import gradient_bound, hessian_bound, prediction_bound
 from privet.losses.custom import CustomLoss
 from privet.losses.features import AppendOne, CustomFeatures, FeatureMap, RandomFourier, append_one
@@ -10,6 +9,7 @@ from privet.losses.hinge import HingeLoss, SmoothedHingeLoss
 from privet.losses.huber import HuberLoss
 from privet.losses.logistic import LogisticLoss
 from privet.losses.lookup import loss_named
+from privet.losses.loss import Loss
 from privet.losses.multinomial import MultinomialLoss
 from privet.losses.poisson import CappedPoissonLoss, PoissonLoss
 from privet.losses.quantile import AbsoluteLoss, QuantileLoss, SmoothedQuantileLoss

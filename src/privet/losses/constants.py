@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from privet.losses.base import Loss, check_number
+from privet.losses.loss import Loss, check_number
 
 __all__ = ["gradient_bound", "hessian_bound", "prediction_bound"]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
-from privet.losses.base import Array, Mask, check_number, check_prediction_bound, finite
+from privet.losses.loss import Array, Mask, check_number, check_prediction_bound, finite
 
 __all__ = ["CustomLoss"]
 

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
-from privet.losses.base import Array, check_number, labels
+from privet.losses.loss import Array, check_number, labels
 
 __all__ = ["AppendOne", "CustomFeatures", "FeatureMap", "RandomFourier", "append_one"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.losses.base import Array, Mask, PointwiseLoss, check_number, labels
+from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, labels
 
 __all__ = ["HingeLoss", "SmoothedHingeLoss"]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from privet.errors import InvalidParameter
-from privet.losses.base import Array, Mask, PointwiseLoss, labels
+from privet.losses.loss import Array, Mask, PointwiseLoss, labels
 
 __all__ = ["BinaryLabels", "LogisticLoss"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 
 from privet.errors import InvalidParameter
-from privet.losses.base import Loss
 from privet.losses.hinge import HingeLoss, SmoothedHingeLoss
 from privet.losses.huber import HuberLoss
 from privet.losses.logistic import LogisticLoss
+from privet.losses.loss import Loss
 from privet.losses.poisson import PoissonLoss
 from privet.losses.quantile import AbsoluteLoss
 from privet.losses.squared import SquaredLoss

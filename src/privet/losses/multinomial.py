@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
-from privet.losses.base import Array, Mask, check_prediction_bound, floats, labels
+from privet.losses.loss import Array, Mask, check_prediction_bound, floats, labels
 
 __all__ = ["MultinomialLoss"]
 

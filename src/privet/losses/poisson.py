@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privet._checks import whole
-from privet.losses.base import Array, Mask, PointwiseLoss, check_number, finite, labels
+from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, finite, labels
 
 __all__ = ["CappedPoissonLoss", "PoissonLoss"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privet._checks import between
-from privet.losses.base import Array, Mask, PointwiseLoss, check_number, finite
+from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, finite
 
 __all__ = ["AbsoluteLoss", "QuantileLoss", "SmoothedQuantileLoss"]
 

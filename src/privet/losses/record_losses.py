@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.losses.base import Array, Loss
+from privet.losses.loss import Array, Loss
 
 __all__ = ["LinearRecords", "RecordLoss"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.losses.base import Array, check_number
+from privet.losses.loss import Array, check_number
 
 __all__ = ["Ridge"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.losses.base import Array, Mask, PointwiseLoss, check_number, finite, labels
+from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, finite, labels
 
 __all__ = ["SquaredLoss"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privet.losses.base import Array, Loss, Mask, labels
+from privet.losses.loss import Array, Loss, Mask, labels
 
 __all__ = ["WeightedLoss"]
 

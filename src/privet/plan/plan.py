@@ -215,7 +215,7 @@ class Plan:
         return self.budget.delta if delta is None else delta  # type: ignore[union-attr]  # one is there
 
     def __str__(self) -> str:
-        from privet.plan.table import printed
+        from privet.plan.printed import printed
 
         return printed(self)
 

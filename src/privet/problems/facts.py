@@ -13,7 +13,7 @@ from privet.geometry import ConvexSet, whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.privacy import Neighbours, Unit, check_neighbours, check_unit
 from privet.problems.grouped import GroupedProblem
-from privet.problems.linear import LinearProblem
+from privet.problems.linear_problem import LinearProblem
 from privet.problems.protocol import Problem
 
 __all__ = ["Facts", "facts_of", "public_count"]

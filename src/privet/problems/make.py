@@ -14,7 +14,7 @@ from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet, whole_space
 from privet.losses import FeatureMap, Loss, RecordLoss, Ridge, loss_named
 from privet.problems.grouped import GroupedProblem, numbered
-from privet.problems.linear import LinearProblem
+from privet.problems.linear_problem import LinearProblem
 from privet.problems.records import RecordProblem
 from privet.sums import bounded_table
 

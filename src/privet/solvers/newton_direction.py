@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from privet.clipping import LatticeSum
 from privet.errors import InvalidParameter
-from privet.geometry.base import length
+from privet.geometry.convex_set import length
 from privet.plan import Meter
 
 __all__ = ["DIRECTIONS", "direction_sensitivity", "gradient_size", "newton_direction", "noisy_direction"]

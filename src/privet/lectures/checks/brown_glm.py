@@ -27,7 +27,7 @@ from privet.losses import (
     SquaredLoss,
     gradient_bound,
 )
-from privet.losses.base import Array
+from privet.losses.loss import Array
 from privet.privacy import Budget
 from privet.problems import glm, per_record
 from privet.solvers import GradientStep, noisy_gradient_descent

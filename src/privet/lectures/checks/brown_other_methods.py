@@ -12,7 +12,7 @@ from privet.geometry import box, l2_ball
 from privet.lectures.claim import Finding
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import separable
-from privet.losses.base import Array
+from privet.losses.loss import Array
 from privet.privacy import Budget
 from privet.problems import Problem, glm, per_record
 from privet.solvers import (

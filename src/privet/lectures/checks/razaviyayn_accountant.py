@@ -19,7 +19,7 @@ from privet.lectures.examples.privacy_loss import composed, convolved, loss_law,
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import separable
 from privet.losses import LinearRecords, LogisticLoss
-from privet.losses.base import Array
+from privet.losses.loss import Array
 from privet.noise import add_gaussian
 from privet.plan import gradient_plan
 from privet.privacy import Budget

@@ -14,7 +14,7 @@ from privet.lectures.claim import Finding
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import Inner, average_loss, pointwise
 from privet.losses import AbsoluteLoss, CustomLoss, HingeLoss, Loss, QuantileLoss, SquaredLoss
-from privet.losses.base import Array
+from privet.losses.loss import Array
 from privet.problems import per_record
 from privet.solvers.plain_descent import projected_gradient_descent
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from privet.geometry import whole_space
 from privet.lectures import lectures_prescription
 from privet.losses import CustomLoss
-from privet.losses.base import Array
+from privet.losses.loss import Array
 from privet.privacy import Budget
 from privet.solvers import GradientStep
 from privet.solvers.descent import descend
