@@ -24,7 +24,10 @@ BASE: dict[str, Any] = {"bounding": Clip(clip=2.0), "steps": 10, "records": 100,
     "sampling", [FullBatch(), Poisson(sampling_rate=0.1), FixedSize(batch=10), OneRecord(), Cyclic(batch=10)], ids=repr
 )
 def test_a_plan_is_priced_as_its_sampling_says(sampling: Any, neighbours: Any) -> None:
-    """plan.guarantee is the price of the scheme's event under the plan's relation, or a refusal (row 33)."""
+    """plan.guarantee is the price of the scheme's event under the plan's relation, or a refusal.
+
+    See docs/footguns.md, 33.
+    """
     plan = gradient_plan(**{**BASE, "neighbours": neighbours}, sampling=sampling, noise_multiplier=3.0)
     if neighbours == "add_remove" and not isinstance(sampling, FullBatch | Poisson):
         with pytest.raises(NoProvenBound):
@@ -61,7 +64,10 @@ def test_calibration_lands_on_the_safe_side(sampling: Any, neighbours: Any, epsi
 
 
 def test_the_count_of_adaptive_clipping_is_part_of_the_price() -> None:
-    """The step's two releases together cost the plan's noise multiplier, so the gradient's own is larger (row 40)."""
+    """The step's two releases together cost the plan's noise multiplier, so the gradient's own is larger.
+
+    See docs/footguns.md, 40.
+    """
     rule = Adaptive(clip=1.0, count_noise=2.0)
     plan = gradient_plan(**{**BASE, "bounding": rule}, noise_multiplier=1.0)
     assert plan.event == Gaussian(noise_multiplier=1.0) * 10
@@ -82,7 +88,7 @@ def test_adaptive_plans_calibrate_up_to_their_limit() -> None:
 
 
 def test_further_releases_are_priced_with_the_run() -> None:
-    """What a solver releases besides its gradients is part of the event (row 40)."""
+    """What a solver releases besides its gradients is part of the event (docs/footguns.md, 40)."""
     more = Release(name="more", of="more", bound=Clip(clip=1.0), noise_multiplier=2.0)
     alone = gradient_plan(**BASE, noise_multiplier=3.0)
     plan = dataclasses.replace(alone, releases=(*alone.releases, more))
@@ -93,7 +99,7 @@ def test_further_releases_are_priced_with_the_run() -> None:
 
 
 def test_every_scalar_comes_from_public_numbers() -> None:
-    """Divisor, capacity, price: functions of the plan alone, which never sees data (row 24)."""
+    """Divisor, capacity, price: functions of the plan alone, which never sees data (docs/footguns.md, 24)."""
     plan = gradient_plan(
         **{**BASE, "neighbours": "add_remove"}, sampling=Poisson(sampling_rate=0.1), noise_multiplier=1.0
     )
@@ -113,7 +119,7 @@ def test_every_scalar_comes_from_public_numbers() -> None:
     ],
 )
 def test_plans_that_promise_nothing_are_refused(field: str, values: list[Any]) -> None:
-    """T = 0, no records, no noise, no relation: refused when the plan is written (rows 20, 33, 37)."""
+    """T = 0, no records, no noise, no relation: refused when the plan is written (docs/footguns.md, 20, 33, 37)."""
     for value in values:
         with pytest.raises(InvalidParameter, match=field):
             gradient_plan(**{**BASE, "noise_multiplier": 1.0, field: value})

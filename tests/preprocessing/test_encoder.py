@@ -121,7 +121,10 @@ def test_features_in_their_own_units_are_the_same_features(rows: list[dict[str, 
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_no_cell_is_ever_quoted(secret: Any) -> None:
-    """FOOTGUNS 44: bad cells anywhere raise and warn nothing; errors on public facts beside them quote no cell."""
+    """Bad cells anywhere raise and warn nothing; errors on public facts beside them quote no cell.
+
+    See docs/footguns.md, 44.
+    """
     column = [secret, secret]
     table = dict.fromkeys((*SCHEMA.columns, "y"), column)
     with warnings.catch_warnings():

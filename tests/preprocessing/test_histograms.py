@@ -84,7 +84,7 @@ def test_noise_has_the_claimed_deviation_on_a_lattice(noise: float) -> None:
 
 @pytest.mark.parametrize("noise", [0.0, -1.0, math.nan, math.inf, 2.0**-11, 2.0**21, True, "1", None])
 def test_noise_that_promises_nothing_is_refused(noise: Any) -> None:
-    """FOOTGUNS 20: zero, negative, not a number, or beyond what a histogram can use."""
+    """Zero, negative, not a number, or beyond what a histogram can use (docs/footguns.md, 20)."""
     with pytest.raises(InvalidParameter, match="Calibrate"):
         check_noise(noise)
 

@@ -54,13 +54,13 @@ def test_bad_labels_are_empty_records_downstream() -> None:
 
 @pytest.mark.parametrize("target", [Target(column="y", kind="label"), Target(column="y", kind="number"), None])
 def test_unknown_targets_are_refused(target: Any) -> None:
-    """FOOTGUNS 42: classes and ranges are never read off the rows; the refusal names the column."""
+    """Classes and ranges are never read off the rows; the refusal names the column (docs/footguns.md, 42)."""
     for function in (encode_target, decode_target):
         with pytest.raises(InvalidParameter, match=r"'y'|Target"):
             function(target, ["Jane Doe"])
 
 
 def test_dropping_the_only_row_of_a_class_changes_no_shape() -> None:
-    """FOOTGUNS 42: the classes are those of the schema, whoever is there."""
+    """The classes are those of the schema, whoever is there (docs/footguns.md, 42)."""
     assert LABEL.classes == ("no", "yes", "3")
     assert encode_target(LABEL, ["no"])[0] == encode_target(LABEL, ["no", "yes"])[0] == 0

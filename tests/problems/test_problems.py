@@ -50,7 +50,10 @@ def data(n: int = 40, d: int = 3) -> tuple[NDArray[Any], NDArray[Any]]:
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_bad_values_touch_their_own_record_only(loss: Any) -> None:
-    """NaN, infinities, labels outside the set: nothing raises or warns, others' shares stay (rows 8, 9)."""
+    """NaN, infinities, labels outside the set: nothing raises or warns, others' shares stay.
+
+    See docs/footguns.md, 8, 9.
+    """
     X, _ = data(12)
     y = np.ones(12)
     theta = np.full((3, 3) if loss.outputs == 3 else 3, 0.7)
@@ -126,7 +129,7 @@ def test_the_penalty_stays_outside_the_clip() -> None:
 
 
 def test_an_appended_one_counts_in_the_norm() -> None:
-    """With an intercept the row norm is √(row_norm² + 1), and rows are bounded after the map (row 31)."""
+    """With an intercept the row norm is √(row_norm² + 1), and rows are bounded after the map (docs/footguns.md, 31)."""
     p = glm("logistic", [[3.0, 4.0], [0.6, 0.8]], [0, 1], row_norm=1.0, features=AppendOne())
     assert p.row_norm == pytest.approx(math.sqrt(2))
     assert p.lipschitz == pytest.approx(math.sqrt(2))
@@ -135,7 +138,7 @@ def test_an_appended_one_counts_in_the_norm() -> None:
 
 
 def test_a_weight_folded_into_the_row_cannot_raise_a_share() -> None:
-    """A record weighted by 100 still contributes at most the clip (row 30)."""
+    """A record weighted by 100 still contributes at most the clip (docs/footguns.md, 30)."""
     p = glm("squared", np.array([[0.5, 0.5]]) * 100, [1e6], row_norm=1.0)
     total = p.gradient_sum(np.zeros(2), rule=Clip(clip=0.25))
     assert sum(int(v) ** 2 for v in total.units) * Fraction(total.step) ** 2 <= Fraction(1, 16)
@@ -168,7 +171,7 @@ class Kinked:
 
 
 def test_the_number_of_records_cannot_change_a_records_gradient() -> None:
-    """Per-record gradients that jump at the last bit of ⟨x, θ⟩ stay put when a record joins (rows 4, 5).
+    """Per-record gradients that jump at the last bit of ⟨x, θ⟩ stay put when a record joins (docs/footguns.md, 4, 5).
 
     Found by this test: blocks of the realised size let one record more move a sum by 6 clips.
     """
@@ -210,7 +213,7 @@ class Summed:
 
 
 def test_a_loss_that_sums_over_records_is_refused() -> None:
-    """A batch gradient has no per-record bound: refused by its shape, whatever the batch (row 21)."""
+    """A batch gradient has no per-record bound: refused by its shape, whatever the batch (docs/footguns.md, 21)."""
     p = per_record(Summed(), np.ones((2, 2)), shape=2)
     with pytest.raises(InvalidParameter, match="one row a record"):
         p.gradient_sum(np.zeros(2), rule=Clip(clip=1.0))
@@ -219,7 +222,7 @@ def test_a_loss_that_sums_over_records_is_refused() -> None:
 
 
 def test_more_records_than_the_lattice_holds_are_refused() -> None:
-    """The whole sum is counted, not only each block of it (row 6)."""
+    """The whole sum is counted, not only each block of it (docs/footguns.md, 6)."""
     p = per_record(LinearRecords(loss=SquaredLoss()), np.ones((600, 1)), np.ones(600), shape=1)
     with pytest.raises(InvalidParameter, match="at most 599 records"):
         p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), most_records=599)
@@ -266,7 +269,7 @@ def test_unknown_losses_and_negative_penalties_are_refused() -> None:
 
 
 def test_problems_do_not_print_records_or_their_number() -> None:
-    """The repr of a problem shows public facts only (row 43)."""
+    """The repr of a problem shows public facts only (docs/footguns.md, 43)."""
     shown = repr(glm("squared", np.full((4321, 1), 0.777), np.zeros(4321), row_norm=1.0))
     assert "4321" not in shown
     assert "0.777" not in shown

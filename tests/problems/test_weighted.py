@@ -72,7 +72,7 @@ def check(records: list[Any], other: Any, summed: Callable[[list[Any]], LatticeS
 def test_one_record_moves_a_weighted_gradient_sum_by_at_most_the_clip(
     records: list[Any], other: Any, theta: list[float], rule: Bounding, loss: Loss, unchecked: bool
 ) -> None:
-    """Whatever its weight, even one that no estimator lets through: the clip comes after it (row 30)."""
+    """Whatever its weight, even one that no estimator lets through: the clip comes after it (docs/footguns.md, 30)."""
     point = np.array(theta[:2]) if loss.outputs == 1 else np.array(theta).reshape(2, 2)
     check(records, other, lambda rows: weighted(rows, loss, keep_all=unchecked).gradient_sum(point, rule=rule))
 

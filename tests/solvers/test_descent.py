@@ -125,7 +125,7 @@ def test_bad_requests_are_refused_before_any_record_is_read(solver: str) -> None
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "follow"])
 def test_add_remove_needs_a_public_guess_of_the_number_of_records(solver: str) -> None:
-    """Rates, divisors and steps are never computed from a private number of records (rows 24, 33)."""
+    """Rates, divisors and steps are never computed from a private number of records (docs/footguns.md, 24, 33)."""
     with pytest.raises(InvalidParameter, match="records"):
         SOLVERS[solver](problem(), neighbours="add_remove")
     result = SOLVERS[solver](problem(), neighbours="add_remove", records=1000)
@@ -139,7 +139,10 @@ def test_add_remove_needs_a_public_guess_of_the_number_of_records(solver: str) -
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "follow"])
 def test_every_config_scalar_is_the_same_with_and_without_a_record(solver: str) -> None:
-    """Record-replay on D and D less a record: the plans are equal, noise and divisor included (row 24)."""
+    """Record-replay on D and D less a record: the plans are equal, noise and divisor included.
+
+    See docs/footguns.md, 24.
+    """
     p = problem()
     less = glm("logistic", p.table.units[1:] * p.table.step, p.labels[1:], row_norm=1.0)
     plans = [SOLVERS[solver](q, neighbours="add_remove", records=300).plan for q in (p, less)]
@@ -151,7 +154,10 @@ def test_every_config_scalar_is_the_same_with_and_without_a_record(solver: str) 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("at", [1, 4])
 def test_ctrl_c_leaves_a_partial_result_charged_in_full(solver: str, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interrupted carries what was reached; its guarantee is that of the whole plan, never less (row 37)."""
+    """Interrupted carries what was reached; its guarantee is that of the whole plan, never less.
+
+    See docs/footguns.md, 37.
+    """
     whole = SOLVERS[solver](problem())
     p = problem()
     calls = 0
@@ -230,7 +236,10 @@ def test_a_descent_that_diverges_says_so() -> None:
 
 
 def test_results_show_released_values_only() -> None:
-    """A result has coefficients, guarantee, plan, bound, iterates: no losses, counts or indices (rows 36, 43)."""
+    """A result has coefficients, guarantee, plan, bound, iterates: no losses, counts or indices.
+
+    See docs/footguns.md, 36, 43.
+    """
     result = SOLVERS["sgd"](problem())
     assert set(type(result).__slots__) == {"coef", "guarantee", "plan", "bound", "iterates"}
     assert "private" in repr(result)

@@ -112,7 +112,10 @@ def test_the_released_gram_matrix_is_unbiased_with_the_planned_spread() -> None:
 
 
 def test_the_hessian_is_part_of_the_price() -> None:
-    """hessian_share of the squared signal-to-noise ratio goes to the Gram matrix, and the event has both (row 40)."""
+    """hessian_share of the squared signal-to-noise ratio goes to the Gram matrix, and the event has both.
+
+    See docs/footguns.md, 40.
+    """
     problem = glm("logistic", np.eye(2), [0, 1], row_norm=1.0)
     result = fixed_hessian_descent(problem, budget=Budget(epsilon=1, delta=1e-6), steps=30, clip=1.0, hessian_share=0.2)
     hessian = result.plan[SECOND_MOMENT].noise_multiplier

@@ -27,7 +27,9 @@ def canary(columns: int, others: int, clip: float) -> Any:
 
 @pytest.mark.parametrize("sampling", [FullBatch(), Poisson(sampling_rate=0.5), FixedSize(batch=4)], ids=repr)
 def test_the_noise_that_is_added_is_the_noise_that_was_planned(sampling: Any) -> None:
-    """Step audit with a Dirac canary: observed stddev within 2 % of multiplier × clip ÷ batch size (row 22).
+    """Step audit with a Dirac canary: observed stddev within 2 % of multiplier × clip ÷ batch size.
+
+    See docs/footguns.md, 22.
 
     50,000 draws: the stddev of the estimate is 0.32 %, so the false-positive rate is below 1e-9; noise that is off by a
     batch size, by 2, or by 4 % is seen with power above 0.99.
@@ -54,7 +56,7 @@ def test_the_noise_that_is_added_is_the_noise_that_was_planned(sampling: Any) ->
 
 
 def test_the_noise_never_falls_short_of_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    """stddev ≥ multiplier × clip in exact arithmetic, for clips and multipliers of any size (row 22)."""
+    """stddev ≥ multiplier × clip in exact arithmetic, for clips and multipliers of any size (docs/footguns.md, 22)."""
     rng = np.random.default_rng(2)
     asked: list[float] = []
 
@@ -74,7 +76,10 @@ def test_the_noise_never_falls_short_of_its_price(monkeypatch: pytest.MonkeyPatc
 
 
 def test_released_values_lie_on_a_public_lattice() -> None:
-    """A released sum is a whole multiple of a power of two that does not depend on the data (rows 1, 2)."""
+    """A released sum is a whole multiple of a power of two that does not depend on the data.
+
+    See docs/footguns.md, 1, 2.
+    """
     plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=20, records=8, neighbours="zero_out")
     for problem in (canary(50, 7, 1.0), glm("half_squared", np.zeros((8, 50)), np.zeros(8), row_norm=1.0)):
         private = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(2)))
@@ -84,7 +89,7 @@ def test_released_values_lie_on_a_public_lattice() -> None:
 
 
 def test_a_run_takes_no_more_steps_than_were_priced() -> None:
-    """The step after the last is refused, and reads nothing (row 37)."""
+    """The step after the last is refused, and reads nothing (docs/footguns.md, 37)."""
     plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=2, records=8, neighbours="zero_out")
     problem = canary(2, 7, 1.0)
     private = PrivateGradient(problem, Meter(plan, random=system_random()))
@@ -97,7 +102,7 @@ def test_a_run_takes_no_more_steps_than_were_priced() -> None:
 
 
 def test_a_step_is_counted_before_its_records_are_read() -> None:
-    """Whatever fails while records are read, the step stays counted (row 37)."""
+    """Whatever fails while records are read, the step stays counted (docs/footguns.md, 37)."""
     plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=2, records=8, neighbours="zero_out")
     problem = canary(2, 7, 1.0)
     run = Meter(plan)
@@ -114,7 +119,7 @@ def test_a_step_is_counted_before_its_records_are_read() -> None:
 
 
 def test_an_empty_batch_is_a_step_of_noise_alone() -> None:
-    """With a tiny rate all batches are empty, yet every step is released and counted (row 25)."""
+    """With a tiny rate all batches are empty, yet every step is released and counted (docs/footguns.md, 25)."""
     plan = gradient_plan(
         sampling=Poisson(sampling_rate=1e-9),
         bounding=Clip(clip=1.0),
@@ -132,7 +137,7 @@ def test_an_empty_batch_is_a_step_of_noise_alone() -> None:
 
 
 def test_the_divisor_is_the_planned_size_not_the_drawn_one() -> None:
-    """Batches of 1, 2, … records are divided by one public number (rows 23, 24)."""
+    """Batches of 1, 2, … records are divided by one public number (docs/footguns.md, 23, 24)."""
     problem = glm("half_squared", np.ones((20, 1)), -np.ones(20), row_norm=1.0)
     plan = gradient_plan(
         sampling=Poisson(sampling_rate=0.1),
@@ -150,7 +155,10 @@ def test_the_divisor_is_the_planned_size_not_the_drawn_one() -> None:
 
 @pytest.mark.parametrize("records", [7, 9, 80])
 def test_a_plan_for_another_number_of_records_is_refused(records: int) -> None:
-    """Where the number of records is public it must be the plan's; under add_remove the plan's is a guess (row 24)."""
+    """Where the number of records is public it must be the plan's; under add_remove the plan's is a guess.
+
+    See docs/footguns.md, 24.
+    """
     base: dict[str, Any] = {"bounding": Clip(clip=1.0), "noise_multiplier": 1.0, "steps": 1, "records": records}
     for neighbours in ("replace_one", "zero_out"):
         with pytest.raises(InvalidParameter, match="a plan for 8 records"):
@@ -159,7 +167,10 @@ def test_a_plan_for_another_number_of_records_is_refused(records: int) -> None:
 
 
 def test_unpriceable_plans_are_refused_before_any_record_is_read() -> None:
-    """No noise, cyclic batches of a private number, noise beyond the lattice: refused by public facts (row 20)."""
+    """No noise, cyclic batches of a private number, noise beyond the lattice: refused by public facts.
+
+    See docs/footguns.md, 20.
+    """
     problem = canary(1, 7, 1.0)
     problem.gradient_sum = None
     base: dict[str, Any] = {"bounding": Clip(clip=1.0), "steps": 1, "records": 8}
@@ -178,7 +189,10 @@ def test_unpriceable_plans_are_refused_before_any_record_is_read() -> None:
 @pytest.mark.parametrize("multiplier", [2.0**-29, 1e-6, 1.0, 1e5])
 @pytest.mark.parametrize("clip", [1.0, 0.75, 0.5000001, 1e-100])
 def test_noise_at_the_ends_of_the_lattice_runs(multiplier: float, clip: float) -> None:
-    """What the check lets through, the noise accepts: it never refuses once records were read (row 20)."""
+    """What the check lets through, the noise accepts: it never refuses once records were read.
+
+    See docs/footguns.md, 20.
+    """
     for records, sampling in ((8, FullBatch()), (8, OneRecord())):
         plan = gradient_plan(
             bounding=Clip(clip=clip),
@@ -192,7 +206,10 @@ def test_noise_at_the_ends_of_the_lattice_runs(multiplier: float, clip: float) -
 
 
 def test_an_adaptive_clip_finds_its_quantile_and_counts_with_noise() -> None:
-    """From 100 times too large the clip falls to the median norm; each step draws its count's own noise (row 40)."""
+    """From 100 times too large the clip falls to the median norm; each step draws its count's own noise.
+
+    See docs/footguns.md, 40.
+    """
     rng = np.random.default_rng(5)
     X = rng.normal(size=(2000, 2))
     problem = glm("half_squared", X / np.linalg.norm(X, axis=1, keepdims=True), -rng.random(2000), row_norm=1.0)

@@ -112,7 +112,7 @@ def check_rank(dimensions: list[int], seeds: int) -> None:
 
 @pytest.mark.medium
 def test_the_rank_bound_does_not_see_the_dimension() -> None:
-    """Rank-5 data in d = 5, 50, 500: flat without projection, growing with a ball's (lecture 13, Brown, row 49).
+    """Rank-5 data in d = 5, 50, 500: flat without projection, growing with a ball's (lecture 13, Brown, claim 49).
 
     Means of 6 runs, each good to 5 %: about 0.100, 0.099, 0.106 without projection and 0.10, 0.11, 0.17 with it. The
     limits are 4 standard errors away: false-positive rate about 1e-4, for new seeds.

@@ -100,7 +100,7 @@ def test_dp_gd_releases_all_iterates() -> None:
 
 
 def test_fixed_batches_of_a_private_number_of_records_are_refused() -> None:
-    """Under add_remove only Poisson and full batches have a proven price (rows 33, 35)."""
+    """Under add_remove only Poisson and full batches have a proven price (docs/footguns.md, 33, 35)."""
     for sampling in (FixedSize(batch=10), OneRecord(), Cyclic(batch=10)):
         with pytest.raises((NoProvenBound, InvalidParameter)):
             dp_sgd(
@@ -115,7 +115,7 @@ def test_fixed_batches_of_a_private_number_of_records_are_refused() -> None:
 
 
 def test_a_foreign_sampler_is_charged_as_it_says_itself() -> None:
-    """Sampling is an object with its own event; one that claims none cannot run (row 35)."""
+    """Sampling is an object with its own event; one that claims none cannot run (docs/footguns.md, 35)."""
 
     class Shuffle:
         def indices(self, count: int, step: int, random: Any) -> Any:
@@ -145,7 +145,7 @@ def test_a_foreign_sampler_is_charged_as_it_says_itself() -> None:
 
 
 def test_svrg_charges_its_snapshots_and_descends() -> None:
-    """The event is snapshots plus differences, in that order, as they happen (row 40)."""
+    """The event is snapshots plus differences, in that order, as they happen (docs/footguns.md, 40)."""
     result = dp_svrg(
         line(),
         budget=WIDE,

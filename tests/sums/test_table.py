@@ -32,7 +32,10 @@ def exact_square(row: NDArray[np.int64]) -> int:
 @settings(max_examples=150)
 @given(st.lists(st.lists(VALUES, min_size=3, max_size=3), min_size=1, max_size=4), st.sampled_from(NORMS))
 def test_no_row_is_longer_than_promised(rows: list[list[float]], row_norm: float) -> None:
-    """In exact arithmetic every row's norm is at most row_norm, for any floats; bad rows are empty (rows 7 to 10)."""
+    """In exact arithmetic every row's norm is at most row_norm, for any floats; bad rows are empty.
+
+    See docs/footguns.md, 7 to 10.
+    """
     with np.errstate(over="ignore"):
         scaled = np.array(rows) * row_norm
     table = bounded_table(scaled, row_norm=row_norm)
@@ -70,7 +73,10 @@ def test_values_inside_the_ball_are_rounded_to_the_nearest_step() -> None:
 
 @pytest.mark.parametrize("columns", [1, 3, 8, 130, 9001])
 def test_a_row_depends_on_its_own_record_only(columns: int) -> None:
-    """A row is the same alone, among others, in C or Fortran order, dense or CSR, bit for bit (rows 4, 5)."""
+    """A row is the same alone, among others, in C or Fortran order, dense or CSR, bit for bit.
+
+    See docs/footguns.md, 4, 5.
+    """
     rng = np.random.default_rng(columns)
     rows = rng.normal(size=(9, columns)) * (rng.random((9, columns)) < 0.7) * 2
     rows[3, 0] = np.nan
@@ -103,7 +109,10 @@ def test_float32_data_gives_the_bits_of_the_same_values_in_float64() -> None:
     "bad", [math.nan, math.inf, -math.inf, None, "x", 10**400, np.longdouble("1e400"), object(), [1, 2]]
 )
 def test_an_odd_cell_empties_its_record_and_nothing_else(bad: object) -> None:
-    """What is no finite number makes its own row zero: no error, no warning, no other row moves (rows 8, 9)."""
+    """What is no finite number makes its own row zero: no error, no warning, no other row moves.
+
+    See docs/footguns.md, 8, 9.
+    """
     cells = np.empty((3, 2), dtype=object)
     cells[:] = 0.25
     clean = units(bounded_table(cells, row_norm=1.0))
@@ -169,5 +178,5 @@ def test_row_norms_that_bound_nothing_are_refused(row_norm: Any) -> None:
 
 
 def test_a_table_does_not_print_its_records() -> None:
-    """The repr shows public facts only; not even how many records there are (row 43)."""
+    """The repr shows public facts only; not even how many records there are (docs/footguns.md, 43)."""
     assert repr(bounded_table(np.full((4321, 2), 0.123), row_norm=1.0)) == "Table(private, columns=2, row_norm=1.0)"

@@ -48,7 +48,7 @@ def labels(y: Any, rows: int | None = None, *, name: str = "y") -> NDArray[Any]:
 
 
 def places(y: Any, classes: Any, rows: int | None = None, *, name: str = "y") -> NDArray[np.float64]:
-    """Each label's place in a public list of classes; NaN for one that is not in it, which empties its record. Private.
+    """Each label's place in a public list of classes; NaN for one not in it, whose record is zeroed out. Private.
 
     Promise: a label's place depends on that label and the list alone. Numbers are compared by value, and False and True
     are the numbers 0 and 1 in lists, arrays and frames alike: 7, 7.0 and a 7 of NumPy's are one label, True is 1. Texts

@@ -68,8 +68,8 @@ def one_row_each(people: IntArray, random: Random) -> IntArray:
     What must be learnt from one row a person is learnt from these: a person is then in at most one bin of a histogram,
     and holds at most one name of a column.
 
-    Promise: the draws of different people are independent, so given those of all others, exchanging one person's rows
-    exchanges one row. Rows of number -1 are never drawn.
+    Promise: the draws of different people are independent, so given those of all others, replacing one person's rows
+    replaces one row. Rows of number -1 are never drawn.
     Theorem: docs/proofs/sums.md, section 8.
 
     Examples

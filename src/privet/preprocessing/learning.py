@@ -191,7 +191,7 @@ def learn_schema(
     schema : kinds of all columns; ranges and names where they are public
     threshold_delta : the part of delta for names that one record alone holds; a tenth of it by default
     tail : share of records that may be clipped at either end of a range
-    groups : the column that says whose row it is; then the promise is for a person with all rows
+    groups : the column that says whose row it is; then the promise is user-level, for a person with all rows
     random : the system's, unless for a test
 
     Examples

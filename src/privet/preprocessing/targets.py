@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 def encode_target(target: Target, data: Any) -> Floats:
     """Labels as class indices 0, 1, …; numbers and counts clipped to their range, numbers after log1p if so. Private.
 
-    What is missing, unlisted or unreadable becomes NaN, which the losses count as an empty record; nothing is raised
+    What is missing, unlisted or unreadable becomes NaN, whose record the losses zero out; nothing is raised
     and nothing is said.
 
     Parameters

@@ -165,7 +165,7 @@ def choose_best(
 ) -> Choice:
     """Choose the candidate of least total loss, nearly: with probability ∝ exp(−β Σ losses), exactly.
 
-    Lecture 13 (Wu) remarks that one may output the best iterate by evaluating the loss (row 28); as it reads the
+    Lecture 13 (Wu) remarks that one may output the best iterate by evaluating the loss (claim 28); as it reads the
     records, it is private only like this.
 
     Promise: the choice is ExponentialMechanism(epsilon). Its expected average loss (each cut to [0, loss_clip], plus

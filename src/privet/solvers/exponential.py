@@ -55,8 +55,8 @@ class Exponential:
     Promise: the law is exact for ideal random words, so the release is ExponentialMechanism(epsilon): epsilon-private,
     and of epsilon-bounded range. On an interval `result.bound` bounds the excess risk over it, for a convex loss;
     with candidates, over those only, whatever the loss.
-    Theorem: McSherry and Talwar 2007; lecture 13 (Wu), after theorem 2.6 (row 32): β = εn/(2GD) on the average loss,
-    for one record exchanged. Proof: docs/proofs/drawing.md.
+    Theorem: McSherry and Talwar 2007; lecture 13 (Wu), after theorem 2.6 (claim 32): β = εn/(2GD) on the average loss,
+    for one record replaced. Proof: docs/proofs/drawing.md.
     Time: `pieces` (or as many as there are candidates) passes over the records, whatever the data; the comparison at
     the end takes a time that depends on the scores, some milliseconds: do not let strangers measure it.
 

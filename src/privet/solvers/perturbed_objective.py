@@ -39,7 +39,7 @@ class ObjectivePerturbation:
     perturbation, Iyengar et al. 2019). Whether there is a result never depends on the data. `result.bound` is the
     proven excess risk over the points within `radius`, if that is given and no ridge was asked for.
     Theorem: `tilt_epsilon`; docs/proofs/perturbation.md, sections 3 to 5. Lecture: Razaviyayn, objective perturbation
-    (rows 80 to 82). The clipped loss need not be twice differentiable, but a kink is refused: see the median in
+    (claims 80 to 82). The clipped loss need not be twice differentiable, but a kink is refused: see the median in
     docs/perturbation.md.
 
     Parameters

@@ -61,7 +61,7 @@ class OutputPerturbation:
     data. `result.bound` is the proven excess risk over the points within `radius`, if no ridge was asked for.
     Theorem: the minimiser of a sum with penalty strength Λ = λ · records moves by at most clip/Λ when a record is
     emptied, added or removed, by twice that when it is exchanged; docs/proofs/perturbation.md, section 1. Lecture:
-    Razaviyayn, output perturbation (rows 76 to 79).
+    Razaviyayn, output perturbation (claims 76 to 79).
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def output_perturbation(
 
 
 def _bound(model: LinearProblem, distance: float, solved: SolvedTo, strength: float, stddev: float) -> float:
-    """Row 77 with the noise that was drawn and the tolerance that was allowed."""
+    """Claim 77 with the noise that was drawn and the tolerance that was allowed."""
     diameter = model.domain.diameter  # of no use if the noise may leave every set
     found = output_perturbation_bound(
         distance=distance,

@@ -30,7 +30,7 @@ class DPSVRG:
     """Each epoch takes one noisy full gradient at a snapshot, then steps along it plus noisy gradient differences.
 
     A record's difference ∇ℓ(θ) − ∇ℓ(snapshot) is clipped as one vector: clipping the two apart would leave a bias,
-    and clipping neither no bound. Snapshots are further queries (CLAIMS row 4.10) and are part of the plan.
+    and clipping neither no bound. Snapshots are further queries (claim 97) and are part of the plan.
 
     Parameters
     ----------
