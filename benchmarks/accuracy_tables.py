@@ -18,6 +18,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 
 from privet.estimators import LinearRegression, LogisticRegression
 from privet.preprocessing import Category, Number, Schema, TableEncoder, parse_schema
+from privet.preprocessing.encoding import number_ends
 from privet.privacy import Neighbours
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"  # beside the repository
@@ -47,8 +48,8 @@ TITLES = {
 class Table:
     """One table, split and ready to fit.
 
-    `X` holds rows of norm at most 1 with a constant (from a `TableEncoder`) if `bounds` is None, else raw features
-    with those public ranges. `raw` is the training table as read, for what encodes it anew.
+    `X` holds features in their own units, with the public ranges `bounds`; of a table with a schema, a `TableEncoder`
+    makes them. `raw` is the training table as read, for what encodes it anew.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Table:
     y_test: np.ndarray
     classes: int  # 0: the target is a number in [-1, 1]
     low: np.ndarray  # of a feature scaled to at most 1: -1 or 0; public
-    bounds: tuple[Any, Any] | None = None
+    bounds: tuple[Any, Any]
     schema: Schema | None = None
     raw: dict[str, Any] = field(default_factory=dict)
     raw_test: dict[str, Any] = field(default_factory=dict)
@@ -77,8 +78,8 @@ class Table:
     def model(self, epsilon: float, neighbours: Neighbours, *, delta: float | None = None) -> Any:
         """The estimator at its defaults; only public facts are passed."""
         rows: dict[str, Any] = {"bounds": self.bounds}
-        if self.bounds is None:
-            rows = {"row_norm": 1.0, "fit_intercept": False}
+        if self.schema is not None:  # as `fit_table` does
+            rows["row_norm"] = self.norm
         rows |= {"epsilon": epsilon, "delta": delta or self.delta, "neighbours": neighbours}
         if self.classes:
             return LogisticRegression(classes=list(range(self.classes)), **rows)
@@ -86,11 +87,11 @@ class Table:
 
     def features(self, X: np.ndarray) -> np.ndarray:
         """The same features for others: each in [-1, 1] or [0, 1], without the constant."""
-        if self.bounds is None:
-            return np.asarray(X[:, :-1] / X[0, -1])
         low, high = (np.asarray(end, dtype=np.float64) for end in self.bounds)
         middle = np.where(self.low == 0, low, low / 2 + high / 2)
-        return (X - middle) / (high - middle)
+        return np.where(
+            np.isnan(X), 0.0, (np.clip(X, low, high) - middle) / np.where(high > middle, high - middle, 1.0)
+        )
 
     @property
     def norm(self) -> float:
@@ -145,7 +146,7 @@ def _from_csv(data: Path, name: str) -> Table:
     train = columns.pop("split") == "train"
     encoder = TableEncoder(schema)
     parts = [{n: cells[rows] for n, cells in columns.items()} for rows in (train, ~train)]
-    (X, y), (X_test, y_test) = ((encoder.transform(p), encoder.encode_target(p)) for p in parts)
+    (X, y), (X_test, y_test) = ((encoder.features(p), _target(encoder, p)) for p in parts)
     low: list[float] = []
     for column in schema.columns.values():
         low += [0.0] * len(column.values or ()) if isinstance(column, Category) else [-1.0]
@@ -159,10 +160,20 @@ def _from_csv(data: Path, name: str) -> Table:
         y_test=y_test,
         classes=len(schema.target.classes) if schema.target.kind == "label" else 0,
         low=np.array(low),
+        bounds=encoder.bounds,
         schema=schema,
         raw=parts[0] if keep_raw else {},
         raw_test=parts[1] if keep_raw else {},
     )
+
+
+def _target(encoder: TableEncoder, table: dict[str, Any]) -> np.ndarray:
+    """Class indices, or numbers scaled to [-1, 1]."""
+    target, y = encoder.schema.target, encoder.encode_target(table)
+    if target.kind == "label":
+        return y
+    low, high = number_ends(target)
+    return (y - (low + high) / 2) / ((high - low) / 2)
 
 
 def without_ranges(schema: Schema) -> Schema:

@@ -132,7 +132,7 @@ def test_a_person_of_many_rows_is_bounded_in_everything_learnt(monkeypatch: pyte
     X, y, groups = crowd(people=150, rows=2)
     X, y, groups = np.vstack([X, np.full((5000, 3), 9.0)]), np.append(y, [1] * 5000), np.append(groups, [150] * 5000)
     LinearRegression(epsilon=5.0).fit(X, y, groups=groups)
-    assert seen == [{"y": 151, "x0": 151, "x1": 151, "x2": 151}, {"norm": 151}]
+    assert seen == [{"y": 151, "x0": 151, "x1": 151, "x2": 151}, {"norm": 151, "centred norm": 151}]
 
 
 def test_delta_is_compared_with_the_number_of_people() -> None:

@@ -110,9 +110,8 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
             f"Expected records to be left out under {model.neighbours!r}, where it is public, got {count:,} for a "
             "table of another number: rates and steps would not be what the guarantee covers. Leave records out."
         )
-    given_scaling(
-        model.bounds, model.row_norm, size.columns, intercept=model.fit_intercept
-    )  # refuses ranges that bound nothing before they are charged
+    # refuses ranges that bound nothing before they are charged
+    known = given_scaling(model.bounds, model.row_norm, size.columns, intercept=model.fit_intercept)
     budget = _budget(model, size.records)
     noise = whole_noise(budget, model.neighbours)
     effective = count / noise
@@ -126,7 +125,9 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
     ranges = RangeFinder(columns=learnt) if learnt else None
     by_norm = model.row_norm is not None and model.bounds is None
     clear = effective * math.sqrt(_NORM_SHARE) > _CLEAR
-    norms = RangeFinder(columns=("norm",), what="row norms") if not by_norm and size.columns > 1 and clear else None
+    both = model.fit_intercept and not model.inference and (known is None or known.may_be_centred)
+    lengths = ("norm", "centred norm") if both else ("norm",)
+    norms = RangeFinder(columns=lengths, what="row norms") if not by_norm and size.columns > 1 and clear else None
     columns = size.columns + bool(model.fit_intercept)
     loss = model._planned_loss(size.classes)
     if size.weighted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from privet.estimators.reading import Records, columns_of
 from privet.geometry import whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Meter
+from privet.preprocessing import RangeFinder
 from privet.preprocessing.scaling import Scaling, given_scaling, scaling_from
 from privet.problems import GroupedProblem, LinearProblem
 from privet.sums import bounded_table
@@ -26,6 +27,7 @@ __all__ = ["Posed", "learnt_scaling", "prepared_problem"]
 
 Vector = NDArray[np.float64]
 _LEAST_NORM = 2.0**-4
+_CENTRED = 1.5  # how much longer rows may be once centred: the same change of a value is then up to twice as long
 _ROOM = 1.2  # above the learnt norm, where intervals want next to no row shortened
 
 
@@ -49,7 +51,8 @@ def learnt_scaling(
     """What is known of the features' ranges and rows' norms (and of the target's range), or learnt of them.
 
     Ranges come first, then how long rows are once scaled, which for sparse or correlated features is far less than
-    the √features that ranges alone allow. It is learnt from one row of each person, drawn at random.
+    the √features that ranges alone allow; and whether they are shorter if ranges that hold 0 are centred, too. It is
+    learnt from one row of each person, drawn at random.
     """
     X, target = data.table, data.target
     if data.people is not None and (outline.ranges is not None or outline.norms is not None):
@@ -67,10 +70,19 @@ def learnt_scaling(
     if not isinstance(X, np.ndarray):
         scaling = scaling.with_zeros()
     if outline.norms is not None:
-        most = outline.norms.run([scaling.norms(X)], meter)["norm"][1] * (_ROOM if model.inference else 1.0)
-        scaling = replace(scaling, norm=min(scaling.norm, max(most, _LEAST_NORM)))
+        scaling = _by_learnt_norm(model, X, scaling, outline.norms, meter)
     constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
     return replace(scaling, constant=constant), ranges.get("y")
+
+
+def _by_learnt_norm(model: PrivateLinearModel, X: Any, scaling: Scaling, finder: RangeFinder, meter: Meter) -> Scaling:
+    """The scaling in which rows are shorter, or not much longer once centred, with what was learnt of their norms."""
+    centred = replace(scaling, centred=isinstance(X, np.ndarray))
+    either = {"norm": scaling, "centred norm": centred}
+    learnt = finder.run([either[name].norms(X) for name in finder.columns], meter)
+    name = min(finder.columns, key=lambda column: learnt[column][1] / (_CENTRED if column != "norm" else 1.0))
+    most = learnt[name][1] * (_ROOM if model.inference else 1.0)
+    return replace(either[name], norm=min(scaling.norm, max(most, _LEAST_NORM)))
 
 
 def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: float) -> LinearProblem | GroupedProblem:

@@ -24,9 +24,10 @@ Vector = NDArray[np.float64]
 class Scaling:
     """Each feature from its range [low, high] into [−1, 1], a constant beside them, and the row to norm at most 1.
 
-    A range that holds 0 is divided by its larger end, so that 0 stays 0; another is centred. Values outside count as
-    the nearest end; a missing value, as the middle (or 0). `norm` bounds the row of features before the constant
-    joins it: √features unless something better is known; longer rows are shortened later. `constant` is its size.
+    A range that holds 0 is divided by its larger end, so that 0 stays 0; another is centred, and with `centred` all are
+    but [0, 1]. Values outside count as the nearest end; a missing value, as the middle (or 0). `norm` bounds the row of
+    features before the constant joins it: √features unless something better is known; longer rows are shortened later.
+    `constant` is its size.
 
     Examples
     --------
@@ -40,6 +41,7 @@ class Scaling:
     intercept: bool
     norm: float
     constant: float = 1.0
+    centred: bool = False
 
     @property
     def shrink(self) -> float:
@@ -61,7 +63,14 @@ class Scaling:
 
     @property
     def _holds_zero(self) -> NDArray[np.bool_]:
+        if self.centred:
+            return np.asarray((self.low == 0) & (self.high == 1))
         return np.asarray((self.low <= 0) & (self.high >= 0))
+
+    @property
+    def may_be_centred(self) -> bool:
+        """Whether `centred` would change anything."""
+        return bool((replace(self, centred=True)._holds_zero != self._holds_zero).any())
 
     def features(self, rows: Vector, out: Vector | None = None) -> Vector:
         """Raw rows to rows of values in [−1, 1], in `out` if given. Private in, private out; each row by itself."""
