@@ -30,7 +30,7 @@ STATUS = Path("/proc/self/status")
 
 
 def times(table: Table, *, rounds: int) -> Results:
-    """Seconds of one fit, and of scikit-learn's LogisticRegression() on the scaled matrix, in turn; best of `rounds`."""
+    """Seconds of one fit, and of scikit-learn's LogisticRegression() on scaled rows, in turn; best of `rounds`."""
     ours, theirs, scaled = [], [], table.features(table.X)
     warnings.simplefilter("ignore", ConvergenceWarning)
     for _ in range(rounds):
