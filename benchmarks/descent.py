@@ -29,13 +29,13 @@ from descent_page import page
 from threadpoolctl import threadpool_limits
 
 from privet import Budget, glm, l2_ball, noisy_gradient_descent, whole_space
-from privet.clipping import Clip, compiled
+from privet.clipping import Clip
 from privet.losses import loss_named
 from privet.noise import add_gaussian
 from privet.randomness import fixed_seed_voids_guarantee, system_random
 from privet.sampling import Poisson
 from privet.solvers.plain_descent import projected_gradient_descent
-from privet.sums import bounded_table, glm_sum
+from privet.sums import bounded_table, compiled, glm_sum
 
 HERE = Path(__file__).parent
 Results = dict[str, Any]

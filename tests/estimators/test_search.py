@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression as Plain
 
 from privet import Budget
-from privet.accounting import Event, NegativeBinomialTrials, PoissonTrials, epsilon
+from privet.accounting import Event, NegativeBinomialTrials, PoissonTrials, Under, epsilon
 from privet.accounting.pairs.dominating import leaves
 from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
 from privet.estimators import (
@@ -219,7 +219,8 @@ def test_a_search_is_one_charge() -> None:
     account = Account(Budget(epsilon=2, delta=1e-6), filter="renyi")
     PrivateSearchCV(model(), GRID, epsilon=0.5, account=account).fit(X, labels(y))
     (charge,) = account.charges
-    assert isinstance(charge.event, NegativeBinomialTrials)
+    assert isinstance(charge.event, Under)
+    assert isinstance(charge.event.event, NegativeBinomialTrials)
     assert 0.5 < account.epsilon < 1
     with pytest.raises(PrivetError, match="fits what is left"):
         PrivateSearchCV(model(), GRID, epsilon=2, account=account).fit(X, labels(y))
@@ -307,7 +308,7 @@ def test_targets_must_be_as_many_as_rows() -> None:
 
 def test_the_price_of_a_search_is_between_one_trial_and_all() -> None:
     """At mean 10 and (1, 1e-6), a trial may cost 0.6 to 0.75 alone; ten of them paid would cost over 2."""
-    event: Any = PrivateSearchCV(model(), GRID, epsilon=1, delta=1e-6).plan().event
+    event: Any = PrivateSearchCV(model(), GRID, epsilon=1, delta=1e-6).plan()["search"].mechanism
     assert not isinstance(event, PoissonTrials)
     asked: dict[str, Any] = {"delta": 1e-6, "neighbours": "replace_one"}
     assert 0.6 < epsilon(event.event, **asked) < 0.75

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet import Budget, Plan
-from privet.accounting import Gaussian, guarantee
+from privet import Budget
+from privet.accounting import Approximate, ExponentialMechanism, Gaussian, epsilon, guarantee
 from privet.clipping import Adaptive, Automatic, Clip, Declared
 from privet.errors import InvalidParameter, NoProvenBound
-from privet.plan import Histograms, MomentSums, Release, SecondMoments, gradient_plan
+from privet.plan import Bounded, Histograms, MomentSums, Plan, Release, SecondMoments, gradient_plan
 from privet.plan.plan import whole_noise
 from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson
 
@@ -287,3 +287,16 @@ def test_two_positive_semidefinite_matrices_are_at_most_root_two_apart() -> None
     assert inner(one - other, one - other) == inner(one, one) + inner(other, other) == 2
     assert Fraction(SecondMoments(clip=1.0).sensitivity("replace_one")) ** 2 >= 2
     assert inner(one - (-one), one - (-one)) == 4
+
+
+@pytest.mark.parametrize(
+    "mechanism", [ExponentialMechanism(epsilon=1.0), Approximate(epsilon=1.0, delta=1e-7)], ids=repr
+)
+def test_a_draw_made_for_one_relation_is_refused_under_another(mechanism: Any) -> None:
+    """What is no Gaussian sum was scaled for its plan's relation too: zeroed out at ε = 1 would be replaced at 2."""
+    draw = Release(name="draw", of="losses", bound=Bounded(clip=1.0, how="losses are cut"), mechanism=mechanism)
+    event = Plan(releases=(draw,), neighbours="zero_out").event
+    assert epsilon(event, delta=1e-6, neighbours="zero_out") <= 1.0
+    for other in ("replace_one", "add_remove"):
+        with pytest.raises(InvalidParameter, match="zero_out"):
+            epsilon(event, delta=1e-6, neighbours=other)

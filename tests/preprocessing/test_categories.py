@@ -122,7 +122,7 @@ def test_common_names_are_found_and_rare_ones_are_not(neighbours: Neighbours) ->
     )
     assert found.values == {"job": ("baker", "smith"), "zip": ("1010", "1020")}
     counts = Gaussian(noise_multiplier=10.0).under(neighbours)
-    assert found.plan.event == counts + Approximate(epsilon=0.0, delta=1e-8)
+    assert found.plan.event == counts + Approximate(epsilon=0.0, delta=1e-8).under(neighbours)
     assert (found.plan.neighbours, found.void) == (neighbours, False)
 
 

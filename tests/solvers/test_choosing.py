@@ -136,7 +136,7 @@ def test_any_loss_can_choose() -> None:
 def test_the_choice_says_what_it_costs() -> None:
     """The event is that of the exponential mechanism; a fixed seed voids the guarantee."""
     found = choose_best(means([0.5] * 9), POINTS, loss_clip=1.0, epsilon=0.25, neighbours="zero_out")
-    assert found.event == ExponentialMechanism(epsilon=0.25)
+    assert found.event == ExponentialMechanism(epsilon=0.25).under("zero_out")
     assert (found.guarantee.epsilon, found.guarantee.delta, found.guarantee.neighbours) == (0.25, 0.0, "zero_out")
     seeded = choose_best(
         means([0.5] * 9),

@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from privet import Budget, glm, l2_ball
-from privet.accounting import Approximate
+from privet.accounting import Approximate, Under
 from privet.accounting.theorems.gaussian_profile import largest_mu, profile
 from privet.errors import InvalidParameter
 from privet.losses import HuberLoss, MultinomialLoss
@@ -189,6 +189,8 @@ def test_guarantee_meets_the_budget(neighbours: Neighbours, budget: Budget) -> N
     assert 0.999 * budget.epsilon < result.guarantee.epsilon <= budget.epsilon
     assert "certified" in str(result.guarantee)
     event = result.plan.event
+    assert isinstance(event, Under)
+    event = event.event
     assert isinstance(event, Approximate)
     assert event.epsilon <= budget.epsilon
     assert event.delta <= budget.delta

@@ -104,7 +104,7 @@ class Release:
         run = mechanism
         if count > 1 or not isinstance(self.sampling, FullBatch):
             run = self.sampling.event(mechanism, steps=count, records=records, neighbours=neighbours)
-        return run.under(neighbours) if self.mechanism is None and own_relation(self.bound) else run
+        return run.under(neighbours) if self.mechanism is not None or own_relation(self.bound) else run
 
     def without_limit(self) -> Release:
         """The same with a plain clip where the rule limits the noise: of the same cost, and a search runs free."""

@@ -125,8 +125,8 @@ def private_categories(
     --------
     >>> table = {"job": ["baker"] * 900 + ["smith"] * 800 + ["Jane Doe's own"]}
     >>> learnt = private_categories(table, columns=["job"], noise_multiplier=20.0, threshold_delta=1e-7)
-    >>> learnt.values["job"], learnt.plan.event
-    (('baker', 'smith'), Gaussian(noise_multiplier=20.0).under('replace_one') + Approximate(epsilon=0.0, delta=1e-07))
+    >>> learnt.values["job"], learnt.plan.names
+    (('baker', 'smith'), ('counts of names', 'names above the threshold'))
     """
     names = chosen_columns(columns)
     finder = NameFinder(columns=tuple(names), threshold_delta=threshold_delta)

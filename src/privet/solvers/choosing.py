@@ -48,7 +48,7 @@ class Choice:
     >>> problem = glm("half_squared", [[1.0]] * 500, [0.5] * 500, row_norm=1.0)
     >>> choice = choose_best(problem, [[0.0], [0.4], [9.0]], loss_clip=1.0, epsilon=1.0, neighbours="replace_one")
     >>> choice.index, choice.event
-    (1, ExponentialMechanism(epsilon=1.0))
+    (1, ExponentialMechanism(epsilon=1.0).under('replace_one'))
     """
 
     index: int
@@ -236,7 +236,7 @@ def best_iterate(
     >>> plan = gradient_plan(bounding=Clip(clip=1.0), steps=20, records=500, neighbours="replace_one")
     >>> best_iterate(problem, plan=plan, budget=Budget(epsilon=1, delta=1e-6), update=GradientStep(step_size=0.5),
     ...              loss_clip=1.0).plan.event
-    Gaussian(noise_multiplier=...) * 20 + ExponentialMechanism(epsilon=0.1)
+    Gaussian(noise_multiplier=...) * 20 + ExponentialMechanism(epsilon=0.1).under('replace_one')
     """
     check_problem(plan, problem)
     gradients = plan["gradients"]

@@ -73,7 +73,7 @@ class Exponential:
     >>> facts = Facts(records=1000, shape=(1,), neighbours="replace_one", loss=AbsoluteLoss(), row_norm=1.0,
     ...               domain=box(low=[0.0], high=[1.0]))
     >>> Exponential().plan(facts, Budget(epsilon=1, delta=1e-6)).event
-    ExponentialMechanism(epsilon=1.0)
+    ExponentialMechanism(epsilon=1.0).under('replace_one')
     """
 
     pieces: int = 1024

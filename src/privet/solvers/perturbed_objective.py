@@ -58,7 +58,7 @@ class ObjectivePerturbation:
     >>> from privet.problems import Facts
     >>> facts = Facts(records=2000, shape=(3,), neighbours="replace_one", loss=LogisticLoss(), row_norm=1.0)
     >>> ObjectivePerturbation(radius=5.0).plan(facts, Budget(epsilon=1, delta=1e-6)).event
-    Approximate(epsilon=0.99999..., delta=9.99999...e-07)
+    Approximate(epsilon=0.99999..., delta=9.99999...e-07).under('replace_one')
     """
 
     regularisation: float | None = None
