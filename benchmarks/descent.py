@@ -115,7 +115,7 @@ def kernel(quick: bool) -> Results:
     def private(threads: int, how: str = best) -> Callable[[], Any]:
         def run() -> Any:
             with path(how):
-                return glm_sum(derivative, table, y, w, rule=rule, threads=threads, most_records=n)
+                return glm_sum(derivative, table, y, w, rule=rule, threads=threads, max_records=n)
 
         return run
 

@@ -15,20 +15,20 @@ from privet.errors import InvalidParameter
 
 
 @given(st.floats(2.0**-400, 2.0**400), st.integers(1, 2**41))
-def test_sums_of_clips_fit_in_an_int64(clip: float, most_records: int) -> None:
-    """A clip is at most 2^41 and at least 2^19 whole steps; most_records of them stay within 2^61."""
-    step = lattice_step(clip, most_records=most_records)
+def test_sums_of_clips_fit_in_an_int64(clip: float, max_records: int) -> None:
+    """A clip is at most 2^41 and at least 2^19 whole steps; max_records of them stay within 2^61."""
+    step = lattice_step(clip, max_records=max_records)
     assert math.frexp(step)[0] == 0.5
     units = Fraction(clip) / Fraction(step)
     assert 2**19 <= units <= 2**41
-    assert units * most_records <= 2**61
+    assert units * max_records <= 2**61
 
 
 def test_too_many_records_are_refused_one_step_above() -> None:
     """2^41 records fit, one more does not."""
-    assert lattice_step(1.0, most_records=2**41) == 2.0**-20
+    assert lattice_step(1.0, max_records=2**41) == 2.0**-20
     with pytest.raises(InvalidParameter, match="2\\^41 records"):
-        lattice_step(1.0, most_records=2**41 + 1)
+        lattice_step(1.0, max_records=2**41 + 1)
     check_count(5, 5)
     with pytest.raises(InvalidParameter, match="at most 5 records"):
         check_count(6, 5)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from privet.accounting import epsilon
 from privet.errors import InvalidParameter
@@ -19,8 +21,9 @@ from privet.estimators import (
 )
 from privet.estimators.defaults import check_solver, solver_for
 from privet.losses import LogisticLoss, MultinomialLoss
+from privet.plan import Plan
 from privet.privacy import Neighbours
-from privet.solvers import DPSGD, FixedHessian
+from privet.solvers import DPSGD, FixedHessian, GradientStep, Result
 
 SOLVERS = ["auto", "fixed_hessian", "gradient", "sgd", "newton", "objective", "output"]
 LEAST = {"output": 0.6}  # of the default's score: it pays for strong convexity that nobody asked for
@@ -119,3 +122,29 @@ def test_the_choice_is_from_public_facts() -> None:
     clips = [found.clip for found in counts]
     assert clips[0] == 1.0
     assert clips == sorted(clips)
+
+
+INNER = DPSGD(steps=5, clip=0.5, update=GradientStep(step_size=2.0))
+
+
+@dataclass(frozen=True)
+class Mine:
+    """A solver of somebody's own: plain descent of five steps."""
+
+    inner: DPSGD = INNER
+
+    def plan(self, facts: Any, budget: Any, *, before: Any = (), after: Any = ()) -> Plan:
+        return self.inner.plan(facts, budget, before=before, after=after)
+
+    def run(self, plan: Plan, problem: Any, *, meter: Any = None, random: Any = None) -> Result:
+        return self.inner.run(plan, problem, meter=meter, random=random)
+
+
+def test_a_solver_of_ones_own_plans_and_runs() -> None:
+    """Whatever has `plan` and `run` serves as `solver=`: it is planned, metered and cloned as ours are."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(2000, 2))
+    model = LogisticRegression(bounds=(-1, 1), classes=[False, True], solver=Mine()).fit(X, X[:, 0] > 0)
+    assert model.plan_ == model.plan(records=2000, columns=2)
+    assert model.plan_.times("gradients") == 5
+    assert model.guarantee_.epsilon <= 1
+    assert clone(model).solver == Mine()

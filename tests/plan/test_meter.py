@@ -32,7 +32,7 @@ def moment(clip: float = 1.0, size: int = 2) -> LatticeSum:
 
 
 def summed(clip: float = 1.0, columns: int = 2) -> LatticeSum:
-    return record_sum(np.ones((8, columns)), rule=Clip(clip=clip), most_records=8)
+    return record_sum(np.ones((8, columns)), rule=Clip(clip=clip), max_records=8)
 
 
 def started() -> Meter:

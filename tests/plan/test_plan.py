@@ -104,9 +104,9 @@ def test_every_scalar_comes_from_public_numbers() -> None:
         **{**BASE, "neighbours": "add_remove"}, sampling=Poisson(sampling_rate=0.1), noise_multiplier=1.0
     )
     assert plan.batch_size("gradients") == 10.0
-    assert plan.most_records("gradients") == 2**27  # a bound on the realised batch must not come from the data
-    assert gradient_plan(**BASE, sampling=FixedSize(batch=7), noise_multiplier=1.0).most_records("gradients") == 7
-    assert gradient_plan(**BASE, noise_multiplier=1.0).most_records("gradients") == 100
+    assert plan.max_records("gradients") == 2**27  # a bound on the realised batch must not come from the data
+    assert gradient_plan(**BASE, sampling=FixedSize(batch=7), noise_multiplier=1.0).max_records("gradients") == 7
+    assert gradient_plan(**BASE, noise_multiplier=1.0).max_records("gradients") == 100
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_clipped_gradients_obey_the_proven_constant(loss: Any) -> None:
     if p.lipschitz is None:
         pytest.skip("no constant is proven for this loss")
     theta = l2_ball(radius=1.5).project(np.array([9.0, -4.0, 2.0]))
-    bounded = p.gradient_sum(theta, rule=Clip(clip=p.lipschitz), most_records=60).value / 60
+    bounded = p.gradient_sum(theta, rule=Clip(clip=p.lipschitz), max_records=60).value / 60
     assert np.abs(bounded - p.plain_gradient(theta)).max() < 1e-8 * p.lipschitz
 
 
@@ -225,7 +225,7 @@ def test_more_records_than_the_lattice_holds_are_refused() -> None:
     """The whole sum is counted, not only each block of it (docs/footguns.md, 6)."""
     p = per_record(LinearRecords(loss=SquaredLoss()), np.ones((600, 1)), np.ones(600), shape=1)
     with pytest.raises(InvalidParameter, match="at most 599 records"):
-        p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), most_records=599)
+        p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), max_records=599)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def means(labels: list[float]) -> LinearProblem:
 def scores(problem: Problem, relation: Neighbours, clip: float = 1.0) -> tuple[list[int], int, float]:
     """Total losses cut to [0, clip], in whole units, up to a constant a record; one record's width; the unit."""
     most = MOST_RECORDS if relation == "add_remove" else problem.records
-    sums = [problem.loss_sum(point, clip=clip / 2, centre=clip / 2, most_records=most) for point in POINTS]
+    sums = [problem.loss_sum(point, clip=clip / 2, centre=clip / 2, max_records=most) for point in POINTS]
     return [int(s.units) for s in sums], 2 * math.floor(clip / 2 / sums[0].step), sums[0].step
 
 
@@ -156,7 +156,7 @@ def test_a_private_number_of_records_sets_no_lattice(monkeypatch: pytest.MonkeyP
     inner = problem.loss_sum
 
     def spied(*args: Any, **settings: Any) -> LatticeSum:
-        asked.append(settings["most_records"])
+        asked.append(settings["max_records"])
         return inner(*args, **settings)
 
     monkeypatch.setattr(problem, "loss_sum", spied)
@@ -214,7 +214,7 @@ def test_descent_and_choice_meet_one_budget(plan: Plan) -> None:
 
 
 def test_candidates_are_spread_over_the_path() -> None:
-    """At most `most_candidates`, with the start and the last iterate, in order."""
+    """At most `max_candidates`, with the start and the last iterate, in order."""
     random = fixed_seed_voids_guarantee(2)
     result = best_iterate(
         means([0.5] * 300),
@@ -222,7 +222,7 @@ def test_candidates_are_spread_over_the_path() -> None:
         budget=BUDGET,
         update=GradientStep(step_size=0.01),
         loss_clip=1.0,
-        most_candidates=5,
+        max_candidates=5,
         random=random,
     )
     assert result.iterates is not None
@@ -252,7 +252,7 @@ def test_the_choice_avoids_a_path_that_ends_badly() -> None:
     [
         ({"selection_share": 0.0}, "selection_share"),
         ({"selection_share": 1.0}, "selection_share"),
-        ({"most_candidates": 1}, "most_candidates"),
+        ({"max_candidates": 1}, "max_candidates"),
         ({"loss_clip": -1.0}, "loss_clip"),
         ({"budget": 1.0}, "budget"),
     ],

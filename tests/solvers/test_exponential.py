@@ -231,7 +231,7 @@ def test_nothing_public_depends_on_a_private_number_of_records(monkeypatch: pyte
     inner = some.slope_sum
 
     def spied(*args: Any, **settings: Any) -> LatticeSum:
-        asked.append(settings["most_records"])
+        asked.append(settings["max_records"])
         return inner(*args, **settings)
 
     monkeypatch.setattr(some, "slope_sum", spied)

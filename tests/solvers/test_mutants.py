@@ -190,10 +190,10 @@ def noise_of_a_mean_on_a_sum(patch: Patch) -> None:
 
 
 def clip_after_the_mean(patch: Patch) -> None:
-    def summed(self: Any, theta: Any, *, rule: Any, indices: Any = None, most_records: int = 2**27) -> Any:
+    def summed(self: Any, theta: Any, *, rule: Any, indices: Any = None, max_records: int = 2**27) -> Any:
         X = self.table.units * self.table.step
         mean = X.T @ self.loss.derivative(X @ theta, self.labels) / len(X)
-        clipped = record_sum(mean[None], rule=rule, most_records=most_records)
+        clipped = record_sum(mean[None], rule=rule, max_records=max_records)
         return replace(clipped, units=clipped.units * len(X))
 
     patch.setattr(LinearProblem, "gradient_sum", summed)
@@ -287,10 +287,10 @@ def snapshots_uncharged(patch: Patch) -> None:
 
 
 def ridge_inside_the_clip(patch: Patch) -> None:
-    def summed(self: Any, theta: Any, *, rule: Any, indices: Any = None, most_records: int = 2**27) -> Any:
+    def summed(self: Any, theta: Any, *, rule: Any, indices: Any = None, max_records: int = 2**27) -> Any:
         X = self.table.units * self.table.step
         rows = X * np.asarray(self.loss.derivative(X @ theta, self.labels))[:, None] + self.ridge.alpha * theta
-        return record_sum(rows, rule=rule, most_records=most_records)
+        return record_sum(rows, rule=rule, max_records=max_records)
 
     patch.setattr(LinearProblem, "gradient_sum", summed)
     patch.setattr(Ridge, "gradient", lambda self, theta: np.zeros_like(theta))

@@ -42,7 +42,7 @@ RELATIONS: list[Neighbours] = ["replace_one", "zero_out", "add_remove"]
 def moments(X: Vector, weights: Vector, most: int = 8) -> LatticeSum:
     """Σ weight · x xᵀ for declared smoothness 1 and row norm 1."""
     table = bounded_table(X, row_norm=1.0)
-    return curvature_sum(lambda z, y: y, table, weights, np.zeros(X.shape[1]), smoothness=1.0, most_records=most)
+    return curvature_sum(lambda z, y: y, table, weights, np.zeros(X.shape[1]), smoothness=1.0, max_records=most)
 
 
 def hostile_pairs(d: int) -> list[tuple[Vector, Vector]]:

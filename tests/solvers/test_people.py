@@ -162,5 +162,5 @@ def test_plain_gradient_is_that_of_the_mean_over_people() -> None:
     X, y, groups = rng.normal(size=(40, 3)) / 4, rng.integers(2, size=40), rng.integers(9, size=40)
     problem = glm("logistic", X, y, row_norm=1.0, groups=groups, ridge=0.2)
     theta = np.array([1.0, -0.5, 0.25])
-    bounded = problem.gradient_sum(theta, rule=Clip(clip=9.0), most_records=9).value / problem.records
+    bounded = problem.gradient_sum(theta, rule=Clip(clip=9.0), max_records=9).value / problem.records
     assert np.allclose(bounded + 0.2 * theta, problem.plain_gradient(theta), atol=1e-8)

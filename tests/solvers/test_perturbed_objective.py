@@ -387,7 +387,7 @@ def test_what_is_refused_is_refused_on_public_facts() -> None:
         (problem("logistic"), {"neighbours": "add_remove"}, "records"),
         (problem("logistic"), {"neighbours": "swap"}, "neighbours"),
         (problem("logistic"), {"records": 0}, "records"),
-        (problem("logistic"), {"neighbours": "add_remove", "records": 3, "most_records": 2.5}, "most_records"),
+        (problem("logistic"), {"neighbours": "add_remove", "records": 3, "max_records": 2.5}, "max_records"),
         (problem("logistic"), {"budget": Budget(epsilon=0.0, delta=0.1)}, "budget"),
     ]
     for subject, options, reason in cases:

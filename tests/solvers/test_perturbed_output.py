@@ -302,7 +302,7 @@ def test_what_is_refused_is_refused_on_public_facts() -> None:
         (problem("logistic", domain=ball), {"neighbours": "add_remove"}, "records"),
         (glm("logistic", np.zeros((0, 2)), [], row_norm=1.0), {"regularisation": 1.0}, "records"),
         (problem("logistic"), {"regularisation": 1.0, "neighbours": "swap"}, "neighbours"),
-        (problem("logistic", domain=ball), {"neighbours": "add_remove", "records": 3, "most_records": 2}, "at most"),
+        (problem("logistic", domain=ball), {"neighbours": "add_remove", "records": 3, "max_records": 2}, "at most"),
         (problem(MultinomialLoss(classes=3), domain=ball), {"clip": 0.5}, "several outputs"),
         (
             problem(replace(LOGISTIC_BY_HAND, convex=False), domain=ball),

@@ -285,7 +285,7 @@ def test_numbers_of_a_long_block_are_added_exactly(monkeypatch: pytest.MonkeyPat
     values = np.random.default_rng(0).uniform(0.9, 1.3, rows)
 
     def action() -> int:
-        found = scalar_sum(lambda z, y: y, problem.table, values, np.zeros(2), clip=1.37, most_records=rows)
+        found = scalar_sum(lambda z, y: y, problem.table, values, np.zeros(2), clip=1.37, max_records=rows)
         return int(found.units)
 
     plain, fast = in_turn(monkeypatch, action)

@@ -33,7 +33,7 @@ def rows(n: int, d: int, seed: int = 0) -> NDArray[np.float64]:
 def test_one_record_is_one_bounded_outer_product(label: float, most: int) -> None:
     """In exact arithmetic: rank one, trace = squared norm of r ≤ row_norm², weights cut to [0, 1], bad ones zero."""
     table = bounded_table(rows(1, 3), row_norm=1.0)
-    found = curvature_sum(wild, table, np.array([label]), np.zeros(3), smoothness=1.0, most_records=most)
+    found = curvature_sum(wild, table, np.array([label]), np.zeros(3), smoothness=1.0, max_records=most)
     units = [[int(u) for u in row] for row in found.units]
     trace = sum(units[i][i] for i in range(3)) * Fraction(found.step)
     assert trace <= 1
@@ -49,7 +49,7 @@ def test_it_is_the_hessian() -> None:
     X, theta = rows(500, 4), np.array([1.0, -2.0, 0.5, 3.0])
     table = bounded_table(X, row_norm=1.0)
     y = np.zeros(500)
-    found = curvature_sum(LOGISTIC.curvature, table, y, theta, smoothness=0.25, most_records=500).value * 0.25
+    found = curvature_sum(LOGISTIC.curvature, table, y, theta, smoothness=0.25, max_records=500).value * 0.25
     h = LOGISTIC.curvature(X @ theta, y)
     assert np.allclose(found, (X * h[:, None]).T @ X, rtol=0, atol=500 * 0.25 * 1e-4)
 
@@ -74,6 +74,6 @@ def test_more_records_than_declared_or_than_fit_are_refused() -> None:
     table = bounded_table(rows(3, 2), row_norm=1.0)
     for most, says in ((2, "at most 2 records"), (2**33, "overflow")):
         with pytest.raises(InvalidParameter, match=says):
-            curvature_sum(wild, table, np.zeros(3), np.zeros(2), smoothness=1.0, most_records=most)
+            curvature_sum(wild, table, np.zeros(3), np.zeros(2), smoothness=1.0, max_records=most)
     with pytest.raises(InvalidParameter, match="smoothness"):
         curvature_sum(wild, table, np.zeros(3), np.zeros(2), smoothness=0.0)

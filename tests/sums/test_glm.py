@@ -156,16 +156,16 @@ def test_records_on_the_boundary_are_within_the_clip(rule: Bounding, row_norm: f
                 np.ones(3),
                 rule=rule,
                 indices=np.array([i]),
-                most_records=1,
+                max_records=1,
             )
             assert square(total.units) * Fraction(total.step) ** 2 <= Fraction(rule.clip) ** 2
             if abs(a) > 2 * edge and not isinstance(rule, Automatic):  # clipped, not lost: to 2^-24 of the clip
                 assert square(total.units) * Fraction(total.step) ** 2 >= Fraction(rule.clip) ** 2 * (1 - 2.0**-24)
 
 
-def slow_sum(loss: Loss, table: Any, labels: Any, theta: Any, clip: float, most_records: int) -> list[int]:
+def slow_sum(loss: Loss, table: Any, labels: Any, theta: Any, clip: float, max_records: int) -> list[int]:
     """The oracle: record by record in whole numbers and fractions, by the rounding rules of docs/proofs/sums.md."""
-    bits = min(41, 61 - (most_records - 1).bit_length())
+    bits = min(41, 61 - (max_records - 1).bit_length())
     exponent = math.ceil(math.log2(clip))
     step = Fraction(2) ** (exponent - bits)
     clip_units = math.floor(Fraction(clip) / step)
@@ -199,7 +199,7 @@ def test_the_sum_is_that_of_a_slow_exact_oracle(loss: str, clip: float) -> None:
     chosen = LogisticLoss(labels="plus_minus_one") if loss == "logistic" else loss_named(loss)
     made = glm(chosen, rng.normal(size=(150, 5)), rng.choice([-1.0, 1.0], 150), row_norm=2.0)
     for theta in (rng.normal(size=5), np.zeros(5), 1e5 * rng.normal(size=5), np.array([0, 0, 3e-8, 0, 0])):
-        found = made.gradient_sum(theta, rule=Clip(clip=clip), most_records=150)
+        found = made.gradient_sum(theta, rule=Clip(clip=clip), max_records=150)
         assert found.units.tolist() == slow_sum(chosen, made.table, made.labels, theta, clip, 150)
 
 
@@ -342,12 +342,12 @@ def test_any_number_of_records_is_summed(n: int) -> None:
 
 
 def test_a_full_lattice_does_not_overflow() -> None:
-    """One block of records at the clip is exact, and most_records of them fit in 63 bits."""
+    """One block of records at the clip is exact, and max_records of them fit in 63 bits."""
     p = glm("half_squared", np.ones((4096, 1)), np.full(4096, -9.0), row_norm=1.0)
     for most in (4096, 2**20, 2**20 + 1, 2**27):
-        total = p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), most_records=most)
+        total = p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), max_records=most)
         units = 2 ** min(41, 61 - (most - 1).bit_length())
         assert int(total.units[0]) == 4096 * math.floor(units * (1 - 2.0**-50) / 2**14) * 2**14
         assert units * most <= 2**61
     with pytest.raises(InvalidParameter, match="at most 4,095 records"):
-        p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), most_records=4095)
+        p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), max_records=4095)

@@ -57,7 +57,7 @@ def test_one_record_moves_the_sum_by_at_most_the_clip(
     """For every rule × neighbours × n = 1, 2, 3, in exact arithmetic; the count included."""
 
     def summed(some: list[list[float]]) -> LatticeSum:
-        return record_sum(np.array(some).reshape(-1, 3), rule=rule, most_records=most)
+        return record_sum(np.array(some).reshape(-1, 3), rule=rule, max_records=most)
 
     whole = summed(rows)
     for i in range(len(rows)):
@@ -76,7 +76,7 @@ def test_rows_on_the_boundary_are_within_the_clip(columns: int, rule: Bounding) 
     rows *= rule.clip / np.linalg.norm(rows, axis=1, keepdims=True)
     for scale in (1.0, 1 - 2.0**-53, 1 + 2.0**-52, 1e10, 1e-10, 1e280):
         for row in rows * scale:
-            total = record_sum(row[None], rule=rule, most_records=1)
+            total = record_sum(row[None], rule=rule, max_records=1)
             assert square(total.units) * Fraction(total.step) ** 2 <= Fraction(rule.clip) ** 2
             if scale >= 1e10 and not isinstance(rule, Automatic):
                 assert square(total.units) * Fraction(total.step) ** 2 >= Fraction(rule.clip) ** 2 * (1 - 2.0**-30)
@@ -85,7 +85,7 @@ def test_rows_on_the_boundary_are_within_the_clip(columns: int, rule: Bounding) 
 @pytest.mark.parametrize("factor", [1e300, math.inf, math.nan, -5.0, 0.0])
 def test_no_rule_can_lengthen_a_record_beyond_its_clip(factor: float) -> None:
     """Whatever a rule's factor is, the share is within the clip."""
-    total = record_sum(np.array([[3.0, 4.0], [1e-9, 0.0]]), rule=Sharp(factor), most_records=2)
+    total = record_sum(np.array([[3.0, 4.0], [1e-9, 0.0]]), rule=Sharp(factor), max_records=2)
     assert square(total.units) * Fraction(total.step) ** 2 <= 4
     assert np.isfinite(total.value).all()
 
@@ -93,7 +93,7 @@ def test_no_rule_can_lengthen_a_record_beyond_its_clip(factor: float) -> None:
 def test_the_sum_is_the_plain_one_where_nothing_is_clipped() -> None:
     """With a huge clip the sum is that of the gradients, to a lattice step a record."""
     rows = np.random.default_rng(1).normal(size=(300, 4))
-    total = record_sum(rows, rule=Clip(clip=1e3), most_records=300)
+    total = record_sum(rows, rule=Clip(clip=1e3), max_records=300)
     assert np.abs(total.value - rows.sum(axis=0)).max() <= 300 * total.step
 
 
@@ -102,10 +102,10 @@ def test_place_order_and_layout_never_change_a_share(columns: int) -> None:
     """A record's share is the same alone, among others, in C or Fortran order, in any block."""
     rows = np.random.default_rng(columns).normal(size=(11, columns))
     rule = Adaptive(clip=0.5, count_noise=1.0)
-    shares = [record_sum(row[None], rule=rule, most_records=11).units for row in rows]
+    shares = [record_sum(row[None], rule=rule, max_records=11).units for row in rows]
     for some in (slice(None), slice(1, None), slice(0, 2), slice(None, None, -1)):
         for layout in ("C", "F"):
-            found = record_sum(np.array(rows[some], order=layout), rule=rule, most_records=11)
+            found = record_sum(np.array(rows[some], order=layout), rule=rule, max_records=11)
             assert (found.units == np.sum(shares[some], axis=0)).all()
 
 
@@ -136,6 +136,6 @@ def test_layers_are_bounded_together() -> None:
 def test_empty_batches_and_capacity() -> None:
     """No records give zeros; more than the lattice was made for are refused."""
     assert record_sum(np.zeros((0, 2)), rule=Clip(clip=1.0)).value.tolist() == [0.0, 0.0]
-    assert record_sum(np.zeros((2, 1)), rule=Clip(clip=1.0), most_records=2).units.tolist() == [0]
+    assert record_sum(np.zeros((2, 1)), rule=Clip(clip=1.0), max_records=2).units.tolist() == [0]
     with pytest.raises(InvalidParameter, match="at most 2 records"):
-        record_sum(np.zeros((3, 1)), rule=Clip(clip=1.0), most_records=2)
+        record_sum(np.zeros((3, 1)), rule=Clip(clip=1.0), max_records=2)

@@ -56,10 +56,10 @@ def problem(people: list[Person], loss: Any = "logistic", form: Any = np.asarray
 
 
 SUMS: dict[str, Callable[[GroupedProblem, Bounding], LatticeSum]] = {
-    "gradient": lambda p, rule: p.gradient_sum(THETA, rule=rule, most_records=8),
-    "difference": lambda p, rule: p.difference_sum(THETA, -THETA, rule=rule, most_records=8),
-    "slope": lambda p, rule: p.slope_sum(THETA, np.ones(2), clip=rule.clip, most_records=8),
-    "loss": lambda p, rule: p.loss_sum(THETA, clip=rule.clip, centre=0.1, most_records=8),
+    "gradient": lambda p, rule: p.gradient_sum(THETA, rule=rule, max_records=8),
+    "difference": lambda p, rule: p.difference_sum(THETA, -THETA, rule=rule, max_records=8),
+    "slope": lambda p, rule: p.slope_sum(THETA, np.ones(2), clip=rule.clip, max_records=8),
+    "loss": lambda p, rule: p.loss_sum(THETA, clip=rule.clip, centre=0.1, max_records=8),
     "moment": lambda p, rule: p.moment_sum(),
 }
 
@@ -110,7 +110,7 @@ def test_one_person_moves_a_sum_of_several_outputs_by_the_clip(rule: Bounding) -
     for form in (np.asarray, sparse.csr_matrix):
 
         def summed(table: list[Person], form: Any = form) -> LatticeSum:
-            return problem(table, MultinomialLoss(classes=3), form).gradient_sum(theta, rule=rule, most_records=8)
+            return problem(table, MultinomialLoss(classes=3), form).gradient_sum(theta, rule=rule, max_records=8)
 
         assert worst(summed, CLIPS) <= 1
 
@@ -122,7 +122,7 @@ def test_the_brute_force_sees_a_clip_of_rows() -> None:
         return problem([[row] for person in table for row in person])
 
     def added(table: list[Person]) -> LatticeSum:
-        return replace(rows_alone(table).gradient_sum(THETA, rule=Clip(clip=0.07), most_records=500), within=0)
+        return replace(rows_alone(table).gradient_sum(THETA, rule=Clip(clip=0.07), max_records=500), within=0)
 
     assert worst(added, CLIPS) > 40**2 / 4
     assert worst(lambda table: rows_alone(table).moment_sum(), CLIPS) > 20**2 / 4
@@ -144,11 +144,11 @@ ROW = st.tuples(st.lists(ENTRY, min_size=2, max_size=2), st.sampled_from([0.0, 1
 @settings(max_examples=60, deadline=None)
 def test_any_person_alone_is_within_the_clip(people: list[Person], rule: Bounding, loss: str, theta: Any) -> None:
     """Whatever the rows: a table of one person has a sum of at most the clip, and removing a person moves that much."""
-    whole = problem(people, loss).gradient_sum(np.array(theta), rule=rule, most_records=8)
+    whole = problem(people, loss).gradient_sum(np.array(theta), rule=rule, max_records=8)
     for i, person in enumerate(people):
-        alone = problem([person], loss).gradient_sum(np.array(theta), rule=rule, most_records=8)
+        alone = problem([person], loss).gradient_sum(np.array(theta), rule=rule, max_records=8)
         left = [*people[:i], *people[i + 1 :]]
-        rest = problem(left, loss).gradient_sum(np.array(theta), rule=rule, most_records=8) if left else None
+        rest = problem(left, loss).gradient_sum(np.array(theta), rule=rule, max_records=8) if left else None
         assert sum(int(v) ** 2 for v in alone.units) * Fraction(alone.step) ** 2 <= Fraction(alone.clip) ** 2
         if rest is not None:
             assert (whole.units - rest.units).tolist() == alone.units.tolist()  # the others do not feel it
@@ -219,14 +219,14 @@ def test_share_is_the_mean_over_the_rows(form: Any) -> None:
     loss, X, y, labels = crowd([1, 2, 3, 50, 300], 3)
     made = glm(loss, form(X), y, row_norm=1.0, groups=labels)
     theta = np.array([0.5, -1.0, 2.0])
-    found = made.gradient_sum(theta, rule=Clip(clip=4.0), most_records=5)
-    step = Fraction(lattice_step(4.0, most_records=5))
+    found = made.gradient_sum(theta, rule=Clip(clip=4.0), max_records=5)
+    step = Fraction(lattice_step(4.0, max_records=5))
     plain = glm(loss, X, y, row_norm=1.0)
     exact = [Fraction(0)] * 3
     for label in range(5):
         rows = np.flatnonzero(labels == label)
         units = [
-            plain.gradient_sum(theta, rule=Clip(clip=4.0), indices=rows[[i]], most_records=5).units
+            plain.gradient_sum(theta, rule=Clip(clip=4.0), indices=rows[[i]], max_records=5).units
             for i in range(len(rows))
         ]
         exact = [e + Fraction(int(sum(int(u[j]) for u in units)), len(rows)) for j, e in enumerate(exact)]
@@ -241,17 +241,17 @@ def test_moments_are_means_and_a_batch_is_people() -> None:
     made = glm(loss, X, y, row_norm=1.0, groups=labels)
     truth = sum(X[labels == k].T @ X[labels == k] / np.sum(labels == k) for k in range(4))
     assert np.abs(made.moment_sum().value - truth).max() < 4e-3
-    whole = made.gradient_sum(np.ones(3), rule=Clip(clip=0.2), most_records=4).units
+    whole = made.gradient_sum(np.ones(3), rule=Clip(clip=0.2), max_records=4).units
     parts = [
-        made.gradient_sum(np.ones(3), rule=Clip(clip=0.2), indices=np.array(c), most_records=4).units
+        made.gradient_sum(np.ones(3), rule=Clip(clip=0.2), indices=np.array(c), max_records=4).units
         for c in ([0, 2], [1, 3])
     ]
     assert (parts[0] + parts[1]).tolist() == whole.tolist()
     rest = glm(loss, X[labels != 3], y[labels != 3], row_norm=1.0, groups=labels[labels != 3])
-    without = rest.gradient_sum(np.ones(3), rule=Clip(clip=0.2), most_records=4).units
-    first = made.gradient_sum(np.ones(3), rule=Clip(clip=0.2), indices=np.arange(3), most_records=4).units
+    without = rest.gradient_sum(np.ones(3), rule=Clip(clip=0.2), max_records=4).units
+    first = made.gradient_sum(np.ones(3), rule=Clip(clip=0.2), indices=np.arange(3), max_records=4).units
     assert first.tolist() == without.tolist()
-    nobody = made.gradient_sum(np.ones(3), rule=Clip(clip=0.2), indices=np.array([], dtype=np.int64), most_records=4)
+    nobody = made.gradient_sum(np.ones(3), rule=Clip(clip=0.2), indices=np.array([], dtype=np.int64), max_records=4)
     assert nobody.units.tolist() == [0, 0, 0]
 
 
@@ -259,16 +259,16 @@ def test_rows_that_count_for_nothing_do_not_dilute() -> None:
     """A person's mean is over the rows that are not empty, and rows without a label are left out."""
     good: Person = [([0.6, 0.3], 1.0), ([0.1, -0.2], 0.0)]
     rule = Clip(clip=4.0)
-    plain = problem([good, good]).gradient_sum(THETA, rule=rule, most_records=8)
-    diluted = problem([[*good, EMPTY, EMPTY], [EMPTY, *good]]).gradient_sum(THETA, rule=rule, most_records=8)
+    plain = problem([good, good]).gradient_sum(THETA, rule=rule, max_records=8)
+    diluted = problem([[*good, EMPTY, EMPTY], [EMPTY, *good]]).gradient_sum(THETA, rule=rule, max_records=8)
     assert plain.units.tolist() == diluted.units.tolist()
     X, y = [x for x, _ in good] * 2 + [[0.9, 0.0]], [y for _, y in good] * 2 + [1.0]
     unlabelled = glm("logistic", X, y, row_norm=1.0, groups=["a", "a", "b", "b", None])
     assert unlabelled.records == 2
-    assert unlabelled.gradient_sum(THETA, rule=rule, most_records=8).units.tolist() == plain.units.tolist()
+    assert unlabelled.gradient_sum(THETA, rule=rule, max_records=8).units.tolist() == plain.units.tolist()
     silent = problem([[EMPTY, EMPTY], good])
     assert silent.records == 2
-    assert silent.gradient_sum(THETA, rule=Adaptive(clip=4.0, count_noise=5.0), most_records=8).within == 1
+    assert silent.gradient_sum(THETA, rule=Adaptive(clip=4.0, count_noise=5.0), max_records=8).within == 1
 
 
 def test_windows_keep_every_sum_exact() -> None:
@@ -296,9 +296,9 @@ def test_more_people_than_the_lattice_was_made_for_are_refused() -> None:
     """The limit counts people, not rows, and says so without a count."""
     loss, X, y, labels = crowd([3, 3, 3], 2)
     made = glm(loss, X, y, row_norm=1.0, groups=labels)
-    assert made.gradient_sum(np.zeros(2), rule=Clip(clip=1.0), most_records=3).units.shape == (2,)
+    assert made.gradient_sum(np.zeros(2), rule=Clip(clip=1.0), max_records=3).units.shape == (2,)
     with pytest.raises(InvalidParameter, match="at most 2 records in one sum: more"):
-        made.gradient_sum(np.zeros(2), rule=Clip(clip=1.0), most_records=2)
+        made.gradient_sum(np.zeros(2), rule=Clip(clip=1.0), max_records=2)
 
 
 def test_scalars_are_means_over_the_rows() -> None:

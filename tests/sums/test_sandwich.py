@@ -52,9 +52,9 @@ def test_one_record_moves_each_sum_by_no_more_than_its_clip(clip: float, most: i
     def sums(keep: list[int], labels: list[float]) -> tuple[LatticeSum, ...]:
         table = bounded_table(X[keep], row_norm=1.0)
         y = np.array(labels)
-        pair = sandwich_sums(wild, wild, table, y, theta, clip=clip, smoothness=0.25, most_records=most)
+        pair = sandwich_sums(wild, wild, table, y, theta, clip=clip, smoothness=0.25, max_records=most)
         edges = clip * np.array([1.0, 0.5, 0.25])
-        return (*pair, norm_counts(wild, table, y, theta, edges=edges, most_records=most))
+        return (*pair, norm_counts(wild, table, y, theta, edges=edges, max_records=most))
 
     for label in WILD:
         whole = sums([0, 1, 2], [0.2, label, 0.9])
@@ -84,7 +84,7 @@ def test_the_sums_are_those_of_the_clipped_objective() -> None:
     loss = HuberLoss(threshold=50.0)
     table = bounded_table(X, row_norm=1.0)
     bread, meat = sandwich_sums(
-        loss.derivative, loss.curvature, table, y, theta, clip=0.5, smoothness=1.0, most_records=500
+        loss.derivative, loss.curvature, table, y, theta, clip=0.5, smoothness=1.0, max_records=500
     )
     slopes = X @ theta - y
     sizes = np.abs(slopes) * 0.9
@@ -121,12 +121,12 @@ def test_order_threads_and_storage_change_no_bit() -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        lambda table, y: sandwich_sums(wild, wild, table, y, np.zeros(2), clip=1.0, smoothness=1.0, most_records=2),
-        lambda table, y: sandwich_sums(wild, wild, table, y, np.zeros(2), clip=1.0, smoothness=1.0, most_records=2**33),
+        lambda table, y: sandwich_sums(wild, wild, table, y, np.zeros(2), clip=1.0, smoothness=1.0, max_records=2),
+        lambda table, y: sandwich_sums(wild, wild, table, y, np.zeros(2), clip=1.0, smoothness=1.0, max_records=2**33),
         lambda table, y: sandwich_sums(wild, wild, table, y, np.zeros(2), clip=0.0, smoothness=1.0),
         lambda table, y: sandwich_sums(wild, wild, table, y, np.zeros(2), clip=1.0, smoothness=-1.0),
         lambda table, y: norm_counts(wild, table, y, np.zeros(2), edges=np.array([0.0])),
-        lambda table, y: norm_counts(wild, table, y, np.zeros(2), edges=np.array([1.0]), most_records=2),
+        lambda table, y: norm_counts(wild, table, y, np.zeros(2), edges=np.array([1.0]), max_records=2),
     ],
 )
 def test_what_could_overflow_or_bounds_nothing_is_refused(asked: Callable[..., object]) -> None:

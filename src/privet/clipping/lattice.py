@@ -29,33 +29,33 @@ def check_clip(clip: float, *, name: str = "clip") -> float:
     return float(clip)
 
 
-def lattice_step(clip: float, *, most_records: int = MOST_RECORDS) -> float:
+def lattice_step(clip: float, *, max_records: int = MOST_RECORDS) -> float:
     """The power of two on whose multiples sums of records clipped at `clip` are kept, in an int64.
 
-    A clip is 2^41 steps, or as few as it takes for `most_records` (a public number) to fit in 2^61; far finer than any
+    A clip is 2^41 steps, or as few as it takes for `max_records` (a public number) to fit in 2^61; far finer than any
     noise either way.
 
     Examples
     --------
-    >>> lattice_step(1.0) == 2.0**-34, lattice_step(1.0, most_records=1000) == 2.0**-41
+    >>> lattice_step(1.0) == 2.0**-34, lattice_step(1.0, max_records=1000) == 2.0**-41
     (True, True)
     """
-    bits = min(41, 61 - max(most_records - 1, 0).bit_length())
+    bits = min(41, 61 - max(max_records - 1, 0).bit_length())
     if bits < 20:
         raise InvalidParameter(
-            f"Expected at most 2^41 records in one sum, got {most_records:,}: it could overflow 64 bits. "
+            f"Expected at most 2^41 records in one sum, got {max_records:,}: it could overflow 64 bits. "
             "Use smaller batches."
         )
     mantissa, exponent = math.frexp(check_clip(clip))
     return math.ldexp(1.0, exponent - bits - int(mantissa == 0.5))
 
 
-def check_count(count: int, most_records: int) -> None:
+def check_count(count: int, max_records: int) -> None:
     """Refuse more records than the lattice was made for."""
-    if count > most_records:
+    if count > max_records:
         raise InvalidParameter(
-            f"Expected at most {most_records:,} records in one sum: more could overflow 64 bits. "
-            "Declare a larger `most_records`, which is public, or use smaller batches."
+            f"Expected at most {max_records:,} records in one sum: more could overflow 64 bits. "
+            "Declare a larger `max_records`, which is public, or use smaller batches."
         )
 
 

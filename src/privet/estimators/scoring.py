@@ -37,7 +37,7 @@ def noisy_score(model: Any, X: Any, y: NDArray[Any], *, noise_multiplier: float,
     known = None if model.neighbours == "add_remove" else max(len(found), 1)
     meter = Meter(Plan(releases=(release,), neighbours=model.neighbours, records=known), random=random)
     meter.open("score", count=len(found))
-    total = record_sum(found[:, None], rule=rule, most_records=meter.plan.most_records("score"))
+    total = record_sum(found[:, None], rule=rule, max_records=meter.plan.max_records("score"))
     released = float(meter.noisy("score", total)[0])
     meter.finish()
     return released

@@ -43,7 +43,7 @@ class Meter:
     >>> plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=5.0, steps=1, records=3, neighbours="zero_out")
     >>> meter = Meter(plan)
     >>> batch = meter.open("gradients", count=3)
-    >>> total = record_sum(np.eye(3), rule=Clip(clip=1.0), most_records=plan.most_records("gradients"))
+    >>> total = record_sum(np.eye(3), rule=Clip(clip=1.0), max_records=plan.max_records("gradients"))
     >>> meter.noisy("gradients", total).shape
     (3,)
     >>> meter.open("gradients", count=3)

@@ -119,7 +119,7 @@ class Plan:
         """The public divisor that turns a sum into a mean."""
         return self[name].sampling.batch_size(self.count)
 
-    def most_records(self, name: str) -> int:
+    def max_records(self, name: str) -> int:
         """A public bound on the records of one sum, for its lattice."""
         if self.records is None or self.neighbours == "add_remove":
             return MOST_RECORDS

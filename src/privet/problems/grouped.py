@@ -71,15 +71,15 @@ class GroupedProblem(LinearModel):
             total += np.asarray(X.T @ (slopes * (weight if slopes.ndim == 1 else weight[:, None])))
         return total / self.records + self.ridge.gradient(theta)
 
-    def moment_sum(self, *, most_records: int = MOST_RECORDS) -> LatticeSum:
+    def moment_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
         """Sum over people of the mean of x xᵀ; one person moves it by at most row_norm² in Frobenius norm. Private."""
         check_count(self.records, 2**31)
         return _both(gram_sum(self._table), gram_sum(self._people.table, weights=row_weights(self._people)))
 
     def _sum(
-        self, derivative: Any, theta: Vector, rule: Bounding, indices: IntArray | None, most_records: int
+        self, derivative: Any, theta: Vector, rule: Bounding, indices: IntArray | None, max_records: int
     ) -> LatticeSum:
-        alone, several = self._chosen(indices, most_records)
+        alone, several = self._chosen(indices, max_records)
         return _both(
             glm_sum(
                 derivative,
@@ -89,7 +89,7 @@ class GroupedProblem(LinearModel):
                 rule=rule,
                 indices=alone,
                 shape=self.shape,
-                most_records=most_records,
+                max_records=max_records,
             ),
             people_sum(
                 derivative,
@@ -98,22 +98,22 @@ class GroupedProblem(LinearModel):
                 rule=rule,
                 chosen=several,
                 shape=self.shape,
-                most_records=most_records,
+                max_records=max_records,
             ),
         )
 
     def _scalars(
-        self, scalar: Any, theta: Vector, clip: float, indices: IntArray | None, most_records: int
+        self, scalar: Any, theta: Vector, clip: float, indices: IntArray | None, max_records: int
     ) -> LatticeSum:
-        alone, several = self._chosen(indices, most_records)
+        alone, several = self._chosen(indices, max_records)
         return _both(
-            scalar_sum(scalar, self._table, self._labels, theta, clip=clip, indices=alone, most_records=most_records),
-            people_scalar_sum(scalar, self._people, theta, clip=clip, chosen=several, most_records=most_records),
+            scalar_sum(scalar, self._table, self._labels, theta, clip=clip, indices=alone, max_records=max_records),
+            people_scalar_sum(scalar, self._people, theta, clip=clip, chosen=several, max_records=max_records),
         )
 
-    def _chosen(self, indices: IntArray | None, most_records: int) -> tuple[IntArray | None, IntArray | None]:
+    def _chosen(self, indices: IntArray | None, max_records: int) -> tuple[IntArray | None, IntArray | None]:
         """Of the people at `indices`, those with one row and those with several, by their places among those."""
-        check_count(self.records if indices is None else len(indices), most_records)
+        check_count(self.records if indices is None else len(indices), max_records)
         if indices is None:
             return None, None
         alone = self._table.shape[0]

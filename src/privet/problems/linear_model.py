@@ -61,16 +61,16 @@ class LinearModel(ABC):
         return self.row_norm * reach * (1 + 2.0**-30)
 
     def gradient_sum(
-        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, most_records: int = MOST_RECORDS
+        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
-        return self._sum(self.loss.derivative, theta, rule, indices, most_records)
+        return self._sum(self.loss.derivative, theta, rule, indices, max_records)
 
     @abstractmethod
     def plain_gradient(self, theta: Vector) -> Vector:
         """The average gradient with the penalty's, neither bounded nor rounded. **Not private**."""
 
     @abstractmethod
-    def moment_sum(self, *, most_records: int = MOST_RECORDS) -> LatticeSum:
+    def moment_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
         """Sum of x xᵀ. Private."""
 
     def difference_sum(
@@ -80,11 +80,11 @@ class LinearModel(ABC):
         *,
         rule: Bounding,
         indices: IntArray | None = None,
-        most_records: int = MOST_RECORDS,
+        max_records: int = MOST_RECORDS,
     ) -> LatticeSum:
         both, first, second = self._paired(theta, anchor)
         slope = self.loss.derivative
-        return self._sum(lambda z, y: slope(first(z), y) - slope(second(z), y), both, rule, indices, most_records)
+        return self._sum(lambda z, y: slope(first(z), y) - slope(second(z), y), both, rule, indices, max_records)
 
     def slope_sum(
         self,
@@ -93,29 +93,29 @@ class LinearModel(ABC):
         *,
         clip: float,
         indices: IntArray | None = None,
-        most_records: int = MOST_RECORDS,
+        max_records: int = MOST_RECORDS,
     ) -> LatticeSum:
         both, first, second = self._paired(theta + direction, theta - direction)
         value = self.loss.value
         return self._scalars(
-            lambda z, y: (value(first(z), y) - value(second(z), y)) / 2, both, clip, indices, most_records
+            lambda z, y: (value(first(z), y) - value(second(z), y)) / 2, both, clip, indices, max_records
         )
 
     def loss_sum(
-        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
+        self, theta: Vector, *, clip: float, centre: float = 0.0, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         value = self.loss.value
-        return self._scalars(lambda z, y: value(z, y) - centre, theta, clip, None, most_records)
+        return self._scalars(lambda z, y: value(z, y) - centre, theta, clip, None, max_records)
 
     @abstractmethod
     def _sum(
-        self, derivative: _Pointwise, theta: Vector, rule: Bounding, indices: IntArray | None, most_records: int
+        self, derivative: _Pointwise, theta: Vector, rule: Bounding, indices: IntArray | None, max_records: int
     ) -> LatticeSum:
         """Sum of derivative(⟨x, θ⟩, y)·x, each record's (or person's) share bounded by the rule."""
 
     @abstractmethod
     def _scalars(
-        self, scalar: _Pointwise, theta: Vector, clip: float, indices: IntArray | None, most_records: int
+        self, scalar: _Pointwise, theta: Vector, clip: float, indices: IntArray | None, max_records: int
     ) -> LatticeSum:
         """Sum of scalar(⟨x, θ⟩, y), each record's (or person's) share cut to ±clip."""
 

@@ -35,17 +35,17 @@ class LinearProblem(LinearModel):
         """How many there are."""
         return self.table.shape[0]
 
-    def moment_sum(self, *, most_records: int = MOST_RECORDS) -> LatticeSum:
+    def moment_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
         """Σ v x xᵀ with the records' weights v, or Σ x xᵀ if they have none. Private.
 
-        Promise: one record moves it by at most row_norm² in Frobenius norm, emptied, added or removed; for a weight is
-        cut to [0, 1], see `curvature_sum`. Exchanged, by at most √2 times that.
+        Promise: one record moves it by at most row_norm² in Frobenius norm, added, removed or zeroed out, as a weight
+        is cut to [0, 1] (see `curvature_sum`); replaced, by at most √2 times that.
         """
         if not isinstance(self.loss, WeightedLoss):
             return gram_sum(self.table)
         start = np.zeros(self.table.shape[1])
         return curvature_sum(
-            lambda z, y: y[:, 1], self.table, self.labels, start, smoothness=1.0, most_records=most_records
+            lambda z, y: y[:, 1], self.table, self.labels, start, smoothness=1.0, max_records=max_records
         )
 
     def plain_gradient(self, theta: Vector) -> Vector:
@@ -55,7 +55,7 @@ class LinearProblem(LinearModel):
         return np.asarray(X.T @ slopes) / self.records + self.ridge.gradient(theta)
 
     def _sum(
-        self, derivative: Any, theta: Vector, rule: Bounding, indices: IntArray | None, most_records: int
+        self, derivative: Any, theta: Vector, rule: Bounding, indices: IntArray | None, max_records: int
     ) -> LatticeSum:
         return glm_sum(
             derivative,
@@ -65,10 +65,10 @@ class LinearProblem(LinearModel):
             rule=rule,
             indices=indices,
             shape=self.shape,
-            most_records=most_records,
+            max_records=max_records,
         )
 
     def _scalars(
-        self, scalar: Any, theta: Vector, clip: float, indices: IntArray | None, most_records: int
+        self, scalar: Any, theta: Vector, clip: float, indices: IntArray | None, max_records: int
     ) -> LatticeSum:
-        return scalar_sum(scalar, self.table, self.labels, theta, clip=clip, indices=indices, most_records=most_records)
+        return scalar_sum(scalar, self.table, self.labels, theta, clip=clip, indices=indices, max_records=max_records)

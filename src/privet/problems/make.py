@@ -67,7 +67,7 @@ def glm(
     """A generalised linear model on private records.
 
     Rows longer than `row_norm` are shortened to it; a record with a value that is not finite, or a label outside the
-    declared set, is emptied: it counts as zero, in every step, and nothing tells.
+    declared set, is zeroed out: it counts as zero, in every step, and nothing tells.
 
     Parameters
     ----------

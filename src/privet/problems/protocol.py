@@ -46,7 +46,7 @@ class Problem(Protocol):
         ...
 
     def gradient_sum(
-        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, most_records: int = MOST_RECORDS
+        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         """Sum of the bounded gradients of the records at `indices` (all by default). Private."""
         ...
@@ -62,7 +62,7 @@ class Problem(Protocol):
         *,
         rule: Bounding,
         indices: IntArray | None = None,
-        most_records: int = MOST_RECORDS,
+        max_records: int = MOST_RECORDS,
     ) -> LatticeSum:
         """Sum of ∇ℓ(θ) − ∇ℓ(anchor), record by record bounded as one vector. Private."""
         ...
@@ -74,13 +74,13 @@ class Problem(Protocol):
         *,
         clip: float,
         indices: IntArray | None = None,
-        most_records: int = MOST_RECORDS,
+        max_records: int = MOST_RECORDS,
     ) -> LatticeSum:
         """Sum of (ℓ(θ + u) − ℓ(θ − u))/2 for the direction u, each cut to ±clip. Private."""
         ...
 
     def loss_sum(
-        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
+        self, theta: Vector, *, clip: float, centre: float = 0.0, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         """Sum of the losses less `centre` (a public number), each cut to ±clip. Private."""
         ...

@@ -40,9 +40,9 @@ class RecordProblem:
         return int(self.X.shape[0])
 
     def gradient_sum(
-        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, most_records: int = MOST_RECORDS
+        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
-        return self._sum(lambda X, y: self._gradients(theta, X, y), self.shape, rule, indices, most_records)
+        return self._sum(lambda X, y: self._gradients(theta, X, y), self.shape, rule, indices, max_records)
 
     def plain_gradient(self, theta: Vector) -> Vector:
         return np.asarray(self._gradients(theta, self.X, self.y).mean(axis=0)) + self.ridge.gradient(theta)
@@ -54,12 +54,12 @@ class RecordProblem:
         *,
         rule: Bounding,
         indices: IntArray | None = None,
-        most_records: int = MOST_RECORDS,
+        max_records: int = MOST_RECORDS,
     ) -> LatticeSum:
         def differences(X: Any, y: Any) -> NDArray[Any]:
             return np.asarray(self._gradients(theta, X, y) - self._gradients(anchor, X, y))
 
-        return self._sum(differences, self.shape, rule, indices, most_records)
+        return self._sum(differences, self.shape, rule, indices, max_records)
 
     def slope_sum(
         self,
@@ -68,19 +68,19 @@ class RecordProblem:
         *,
         clip: float,
         indices: IntArray | None = None,
-        most_records: int = MOST_RECORDS,
+        max_records: int = MOST_RECORDS,
     ) -> LatticeSum:
         def slopes(X: Any, y: Any) -> NDArray[Any]:
             ahead, behind = (self.loss.values(theta + sign * direction, X, y) for sign in (1, -1))
             return np.asarray((ahead - behind) / 2)
 
-        return self._sum(slopes, (), Clip(clip=clip), indices, most_records)
+        return self._sum(slopes, (), Clip(clip=clip), indices, max_records)
 
     def loss_sum(
-        self, theta: Vector, *, clip: float, centre: float = 0.0, most_records: int = MOST_RECORDS
+        self, theta: Vector, *, clip: float, centre: float = 0.0, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         return self._sum(
-            lambda X, y: np.asarray(self.loss.values(theta, X, y)) - centre, (), Clip(clip=clip), None, most_records
+            lambda X, y: np.asarray(self.loss.values(theta, X, y)) - centre, (), Clip(clip=clip), None, max_records
         )
 
     def _sum(
@@ -89,7 +89,7 @@ class RecordProblem:
         shape: tuple[int, ...],
         rule: Bounding,
         indices: IntArray | None,
-        most_records: int,
+        max_records: int,
     ) -> LatticeSum:
         """Bounded sum, a block of records at a time.
 
@@ -97,8 +97,8 @@ class RecordProblem:
         row differently with the number of rows beside it, and then one record more would change the others' shares.
         """
         count = self.records if indices is None else len(indices)
-        check_count(count, most_records)
-        rows = _power_of_two(max(1, min(256, 2**20 // math.prod(shape), 2 * most_records - 1)))
+        check_count(count, max_records)
+        rows = _power_of_two(max(1, min(256, 2**20 // math.prod(shape), 2 * max_records - 1)))
         units, within = np.zeros(shape, dtype=np.int64), 0
         for first in range(0, count, rows):
             chosen = np.arange(first, min(first + rows, count)) if indices is None else indices[first : first + rows]
@@ -110,10 +110,10 @@ class RecordProblem:
                     f"Expected one value of shape {shape} a record, got rows of shape {np.shape(block)[1:]} or another "
                     "number of them: a sum or mean over records has no per-record bound. Return one row a record."
                 )
-            share = record_sum(block[: len(chosen)], rule=rule, most_records=most_records)
+            share = record_sum(block[: len(chosen)], rule=rule, max_records=max_records)
             units += share.units
             within += share.within
-        step = lattice_step(rule.clip, most_records=most_records)
+        step = lattice_step(rule.clip, max_records=max_records)
         return LatticeSum(units=units, step=step, clip=rule.clip, within=within)
 
     def _gradients(self, theta: Vector, X: Any, y: Any) -> NDArray[Any]:

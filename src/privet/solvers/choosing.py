@@ -89,7 +89,7 @@ class BestIterate:
     """Descend, then choose the best iterate, both within one budget.
 
     The choice gets `selection_share` of epsilon; the descent's noise is then calibrated so that all of it together
-    meets the budget. Candidates are at most `most_candidates` iterates, evenly spaced and with the last.
+    meets the budget. Candidates are at most `max_candidates` iterates, evenly spaced and with the last.
 
     Promise: the guarantee meets the budget, with the choice in the plan; `result.iterates` are the candidates,
     released at no further cost.
@@ -99,7 +99,7 @@ class BestIterate:
     descent : how to descend; it must release all iterates
     loss_clip : as in `choose_best`
     selection_share : in (0, 1)
-    most_candidates : each costs a pass over all records
+    max_candidates : each costs a pass over all records
 
     Examples
     --------
@@ -115,12 +115,12 @@ class BestIterate:
     descent: Descent
     loss_clip: float
     selection_share: float = 0.1
-    most_candidates: int = 32
+    max_candidates: int = 32
 
     def __post_init__(self) -> None:
         because = "both the descent and the choice need a part of the budget"
         between("selection_share", self.selection_share, 0, 1, because=because, use="Use 0.1.")
-        whole("most_candidates", self.most_candidates, least=2, because="one point is no choice", use="Use 32.")
+        whole("max_candidates", self.max_candidates, least=2, because="one point is no choice", use="Use 32.")
         check_clip(self.loss_clip, name="loss_clip")
         if self.descent.release != "all":
             raise InvalidParameter(
@@ -147,7 +147,7 @@ class BestIterate:
         meter = ready(plan, meter, random)
         found = self.descent.run(plan, problem, meter=meter, start=start)
         path = np.asarray(found.iterates)  # all of them, as checked above
-        places = np.linspace(0, len(path) - 1, min(self.most_candidates, len(path))).round().astype(np.int64)
+        places = np.linspace(0, len(path) - 1, min(self.max_candidates, len(path))).round().astype(np.int64)
         candidates = path[np.unique(places)]
         index = _chosen(problem, candidates, meter)
         return replace(found, coef=candidates[index], iterates=candidates)
@@ -170,7 +170,7 @@ def choose_best(
 
     Promise: the choice is ExponentialMechanism(epsilon). Its expected average loss (each cut to [0, loss_clip], plus
     penalty) exceeds the best candidate's by at most r · loss_clip · ln(number of candidates) ÷ (epsilon · n), with
-    r = 2 for one record exchanged and 1 else.
+    r = 2 for one record replaced and 1 else.
     Theorem: McSherry and Talwar 2007; docs/proofs/drawing.md, section 3.
     Cost: one pass over the records a candidate.
 
@@ -214,7 +214,7 @@ def best_iterate(
     update: UpdateRule,
     loss_clip: float,
     selection_share: float = 0.1,
-    most_candidates: int = 32,
+    max_candidates: int = 32,
     start: Vector | None = None,
     random: Random | None = None,
 ) -> Result:
@@ -224,7 +224,7 @@ def best_iterate(
     ----------
     plan : how to descend; its noise is replaced by what the budget allows
     update : how a gradient moves the point
-    loss_clip, selection_share, most_candidates : as in `BestIterate`
+    loss_clip, selection_share, max_candidates : as in `BestIterate`
 
     Examples
     --------
@@ -253,7 +253,7 @@ def best_iterate(
         release="all",
     )
     solver = BestIterate(
-        descent=descent, loss_clip=loss_clip, selection_share=selection_share, most_candidates=most_candidates
+        descent=descent, loss_clip=loss_clip, selection_share=selection_share, max_candidates=max_candidates
     )
     return solve(
         solver,
@@ -284,7 +284,7 @@ def _chosen(problem: Problem, points: Vector, meter: Meter) -> int:
     most = MOST_RECORDS if plan.neighbours == "add_remove" else problem.records
     meter.open(CHOICE, count=problem.records)
     # A loss between 0 and loss_clip is within half of that from its middle: the sum knows cuts to ±clip only.
-    sums = [problem.loss_sum(point, clip=half, centre=half, most_records=most) for point in points]
+    sums = [problem.loss_sum(point, clip=half, centre=half, max_records=most) for point in points]
     step = sums[0].step
     width = 2 * math.floor(half / step)  # one record's scores lie in an interval of this width
     rate = Fraction(mechanism_epsilon(plan, CHOICE)) / (sensitivity_factor(plan.neighbours) * width)

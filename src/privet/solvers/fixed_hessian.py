@@ -134,7 +134,7 @@ class FixedHessian:
     def _inverse(self, plan: Plan, problem: LinearProblem | GroupedProblem, facts: Facts, meter: Meter) -> Vector:
         """The inverse of the bound on the Hessian; public."""
         meter.open(SECOND_MOMENT, count=problem.records)
-        total = problem.moment_sum(most_records=plan.most_records(SECOND_MOMENT))
+        total = problem.moment_sum(max_records=plan.max_records(SECOND_MOMENT))
         moment = meter.noisy_symmetric(SECOND_MOMENT, total)
         least = self.floor * math.sqrt(2 * len(moment)) * meter.noise_stddev(SECOND_MOMENT)
         values, vectors = np.linalg.eigh(moment)

@@ -23,7 +23,7 @@ class PrivateGradient:
         check_problem(meter.plan, problem)
         self._problem, self._meter, self._name = problem, meter, name
         self._size = meter.plan.batch_size(name)
-        self._most = meter.plan.most_records(name)
+        self._most = meter.plan.max_records(name)
         _check_noise(meter.plan, name)
 
     @property
@@ -35,21 +35,21 @@ class PrivateGradient:
         """A noisy gradient of average loss plus penalty at `theta`; public."""
         indices = self._meter.open(self._name, count=self._problem.records)
         rule = self._meter.rule(self._name)
-        total = self._problem.gradient_sum(theta, rule=rule, indices=indices, most_records=self._most)
+        total = self._problem.gradient_sum(theta, rule=rule, indices=indices, max_records=self._most)
         return self._mean(total) + self._problem.ridge.gradient(theta)
 
     def difference(self, theta: Vector, anchor: Vector) -> Vector:
         """A noisy difference of gradients, penalty included, each record's bounded as one vector; public."""
         indices = self._meter.open(self._name, count=self._problem.records)
         rule = self._meter.rule(self._name)
-        total = self._problem.difference_sum(theta, anchor, rule=rule, indices=indices, most_records=self._most)
+        total = self._problem.difference_sum(theta, anchor, rule=rule, indices=indices, max_records=self._most)
         return self._mean(total) + self._problem.ridge.gradient(theta - anchor)
 
     def slope(self, theta: Vector, direction: Vector) -> float:
         """A noisy half difference of the average loss plus penalty between θ + u and θ − u; public."""
         indices = self._meter.open(self._name, count=self._problem.records)
         clip = self._meter.rule(self._name).clip
-        total = self._problem.slope_sum(theta, direction, clip=clip, indices=indices, most_records=self._most)
+        total = self._problem.slope_sum(theta, direction, clip=clip, indices=indices, max_records=self._most)
         ridge = self._problem.ridge
         return float(self._mean(total)) + (ridge.value(theta + direction) - ridge.value(theta - direction)) / 2
 
@@ -78,7 +78,7 @@ def check_problem(plan: Plan, problem: Problem) -> None:
 
 def _check_noise(plan: Plan, name: str) -> None:
     """Refuse, before any record is read, noise that the lattice of the sum cannot carry."""
-    step, noise = lattice_step(1.0, most_records=plan.most_records(name)), plan[name].sum_multiplier
+    step, noise = lattice_step(1.0, max_records=plan.max_records(name)), plan[name].sum_multiplier
     if not 2.0**11 <= noise / step <= 2.0**59:
         raise InvalidParameter(
             f"Expected a noise multiplier from {step * 2.0**11:g} to {step * 2.0**59:g}, got {noise:g}: less is no "

@@ -61,7 +61,7 @@ class Newton:
     damping : added to the Hessian, in the unit of curvature × row_norm²; public. By default about as
         much as it takes for the direction's noise to shrink the gradient's norm rather than to blow it up:
         κ√(n × noise ÷ (2 × sensitivity))
-    direction_share : of the squared signal-to-noise ratio, in (0, 1), for the directions; the gradients have the rest
+    direction_share : share of the budget for the directions, in (0, 1); the gradients have the rest
     step_size : η; 1 is a full Newton step
     majorise : for the logistic loss, take the curvature tanh(z/2)/(2z) of the parabola that touches the loss at z and
         is nowhere below it, in place of its own: then a full step never overshoots. Other losses keep their own
@@ -145,7 +145,7 @@ class Newton:
         self, plan: Plan, facts: Facts, problem: LinearProblem, meter: Meter
     ) -> Callable[[Vector, Vector], Vector]:
         """From a point and a released gradient there to the private Newton direction."""
-        smoothness, most = facts.smoothness or 0.0, plan.most_records(DIRECTIONS)
+        smoothness, most = facts.smoothness or 0.0, plan.max_records(DIRECTIONS)
         influence = smoothness * problem.row_norm**2 / plan.count
         damping = self._damping(plan, influence, facts.ridge.alpha)
         sensitivity = direction_sensitivity(influence, damping, facts.dimension, most)
@@ -159,7 +159,7 @@ class Newton:
                 return np.zeros_like(gradient)
             meter.open(DIRECTIONS, count=problem.records)
             moments = curvature_sum(
-                curvature, problem.table, problem.labels, point, smoothness=smoothness, most_records=most
+                curvature, problem.table, problem.labels, point, smoothness=smoothness, max_records=most
             )
             found = newton_direction(
                 moments, gradient, scale=smoothness / plan.count, damping=damping, error=sensitivity

@@ -22,8 +22,8 @@ _SOLVE = 2.0**-12  # error of the computed direction, in units of its sensitivit
 _UNIT = 2.0**-53
 
 
-def direction_sensitivity(influence: float, damping: float, d: int, most_records: int) -> float:
-    """How far one record, emptied or exchanged, moves (H + λI)⁻¹ in spectral norm: κ/(λ² + λκ), rounded up.
+def direction_sensitivity(influence: float, damping: float, d: int, max_records: int) -> float:
+    """How far one record, zeroed out or replaced, moves (H + λI)⁻¹ in spectral norm: κ/(λ² + λκ), rounded up.
 
     Refuses, on public facts, what is too ill-conditioned to be solved in floats to `_SOLVE` of that.
     Theorem: docs/proofs/drawing.md, sections 5 and 6.
@@ -35,7 +35,7 @@ def direction_sensitivity(influence: float, damping: float, d: int, most_records
     """
     found = influence / (damping * (damping + influence)) * (1 + 2.0**-40)
     # ‖|M|‖ ≤ trace H + λ√d ≤ κ · records + λ√d; section 6
-    rounding = 8 * (d + 8) * _UNIT * (influence * most_records + damping * (1 + math.sqrt(d))) / damping**2
+    rounding = 8 * (d + 8) * _UNIT * (influence * max_records + damping * (1 + math.sqrt(d))) / damping**2
     if not rounding <= _SOLVE * found or not 2.0**-300 <= found <= 2.0**300:
         raise InvalidParameter(
             f"Expected a damping at which {d} equations can be solved in floats, got {damping:g} in all: the rounding "

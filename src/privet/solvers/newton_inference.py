@@ -30,7 +30,7 @@ GRADIENT = "final gradient"
 BREAD = "final Hessian"
 MEAT = "gradients' second moment"
 ALTERED = "altered rows"
-_SHARES = {NORMS: 0.04, GRADIENT: 0.60, BREAD: 0.25, MEAT: 0.10, ALTERED: 0.01}  # of the squared signal
+_SHARES = {NORMS: 0.04, GRADIENT: 0.60, BREAD: 0.25, MEAT: 0.10, ALTERED: 0.01}  # of its part of the budget
 _BINS = 16  # of gradient norms: half octaves down from the clip
 _BELIEVED = 2.0  # standard deviations from which on a count is taken for records, not for noise
 
@@ -67,7 +67,7 @@ class NewtonInference:
         check_clip(self.clip)
 
     def releases(self, facts: Facts, budget: Budget, *, share: float) -> tuple[Release, ...]:
-        """What `run` releases, in order, for `share` of the budget: of the squared signal that all of it buys."""
+        """What `run` releases, in order, for `share` of the budget."""
         row_norm = _check_rows(facts)
         because = "it is a part of the budget"
         between("share", share, 0, 1, closed=(False, True), because=because, use="Use e.g. 0.5.")
@@ -111,10 +111,10 @@ class NewtonInference:
     def _made(
         self, problem: LinearProblem, smoothness: float, theta: Vector, altered: NDArray[np.bool_], meter: Meter
     ) -> OneStep:
-        most = meter.plan.most_records(GRADIENT)
+        most = meter.plan.max_records(GRADIENT)
         clip = self._chosen(problem, theta, most, meter) if self.choose_clip else self.clip
         meter.open(GRADIENT, count=problem.records)
-        total = problem.gradient_sum(theta, rule=Clip(clip=clip), most_records=most)
+        total = problem.gradient_sum(theta, rule=Clip(clip=clip), max_records=most)
         gradient = meter.noisy(GRADIENT, total)
         meter.open(BREAD, count=problem.records)
         bread, meat = sandwich_sums(
@@ -125,7 +125,7 @@ class NewtonInference:
             theta,
             clip=clip,
             smoothness=smoothness,
-            most_records=most,
+            max_records=most,
         )
         hessian = smoothness * meter.noisy_symmetric(BREAD, bread)
         meter.open(MEAT, count=problem.records)
@@ -146,12 +146,12 @@ class NewtonInference:
             altered_noise=meter.noise_stddev(ALTERED, sensitivity=1.0),
         )
 
-    def _chosen(self, problem: LinearProblem, theta: Vector, most_records: int, meter: Meter) -> float:
+    def _chosen(self, problem: LinearProblem, theta: Vector, max_records: int, meter: Meter) -> float:
         """The clip, from noisy counts of gradient norms; public."""
         edges = self.clip * 2.0 ** (-np.arange(1, _BINS + 1) / 2)
         meter.open(NORMS, count=problem.records)
         counts = norm_counts(
-            problem.loss.derivative, problem.table, problem.labels, theta, edges=edges, most_records=most_records
+            problem.loss.derivative, problem.table, problem.labels, theta, edges=edges, max_records=max_records
         )
         longer = np.cumsum(meter.noisy_counts(NORMS, counts.units, unit=counts.step))  # than each edge
         clear = longer > _BELIEVED * meter.noise_stddev(NORMS) * np.sqrt(np.arange(1, _BINS + 1))

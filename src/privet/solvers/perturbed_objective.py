@@ -20,7 +20,7 @@ from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
 from privet.solvers.minimiser_lattice import on_lattice
 from privet.solvers.result import Result
-from privet.solvers.smooth_model import default_reach, gradient_bound, most_records
+from privet.solvers.smooth_model import default_reach, gradient_bound, max_records
 from privet.solvers.solver import ready, solve
 from privet.solvers.tilt import Tilt, settled, tilt_for
 
@@ -48,7 +48,7 @@ class ObjectivePerturbation:
         tenth of epsilon and, with a `radius`, what the utility theorem asks for
     clip : bound on a record's gradient norm, enforced; the proven Lipschitz constant by default
     radius : public bound on ‖minimiser‖, for the default λ and the bound
-    most_records : under "add_remove", a public bound on the number of records, 2^27 by default; the smaller, the less
+    max_records : under "add_remove", a public bound on the number of records, 2^27 by default; the smaller, the less
         blur
 
     Examples
@@ -64,7 +64,7 @@ class ObjectivePerturbation:
     regularisation: float | None = None
     clip: float | None = None
     radius: float | None = None
-    most_records: int | None = None
+    max_records: int | None = None
 
     def __post_init__(self) -> None:
         if self.radius is not None:
@@ -74,9 +74,9 @@ class ObjectivePerturbation:
         if self.regularisation is not None:
             because, use = "the penalty must be convex", "Leave it out for the default."
             positive("regularisation", self.regularisation, zero=True, because=because, use=use)
-        if self.most_records is not None:
+        if self.max_records is not None:
             because = "rounding is allowed for so many records"
-            whole("most_records", self.most_records, because=because, use="Pass a plain int, or leave it out.")
+            whole("max_records", self.max_records, because=because, use="Pass a plain int, or leave it out.")
 
     def plan(
         self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
@@ -139,7 +139,7 @@ class ObjectivePerturbation:
         check_problem(plan, problem)
         facts = facts_of(problem, plan.neighbours, plan.records)
         clip = _tiltable(facts, self.clip)
-        most = most_records(plan, problem, self.most_records)
+        most = max_records(plan, problem, self.max_records)
         mechanism = plan[TILTED].mechanism
         if not isinstance(mechanism, Approximate):
             raise InvalidParameter(
@@ -176,7 +176,7 @@ def objective_perturbation(
     clip: float | None = None,
     radius: float | None = None,
     records: int | None = None,
-    most_records: int | None = None,
+    max_records: int | None = None,
     before: tuple[Release, ...] = (),
     random: Random | None = None,
 ) -> Result:
@@ -203,7 +203,7 @@ def objective_perturbation(
     >>> result.coef.shape, result.guarantee.epsilon <= 1, round(result.bound, 3)
     ((3,), True, 0.042)
     """
-    solver = ObjectivePerturbation(regularisation=regularisation, clip=clip, radius=radius, most_records=most_records)
+    solver = ObjectivePerturbation(regularisation=regularisation, clip=clip, radius=radius, max_records=max_records)
     return solve(solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random)
 
 

@@ -20,7 +20,7 @@ from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
 from privet.solvers.minimiser_lattice import lattice_of, on_lattice, slack_of
 from privet.solvers.result import Result
-from privet.solvers.smooth_model import default_reach, gradient_bound, most_records
+from privet.solvers.smooth_model import default_reach, gradient_bound, max_records
 from privet.solvers.solver import ready, solve
 from privet.theory import output_perturbation_bound, plan_for
 
@@ -34,7 +34,7 @@ _FINE = 2.0**-16  # the tolerance aimed at, as a part of the sensitivity
 class SolvedTo:
     """How far one record moves a computed minimiser: by strong convexity, a clip, and a certified solver. Public.
 
-    Promise: emptying, adding or removing a record moves the computed minimiser by at most `clip`, exchanging one by
+    Promise: zeroing out, adding or removing a record moves the computed minimiser by at most `clip`, replacing one by
     at most 2 × `clip`: gradient_clip/strength for the exact one, and 2 × `tolerance` for what was computed.
 
     Examples
@@ -60,7 +60,7 @@ class OutputPerturbation:
     computed to a certified tolerance, which is part of the sensitivity. Whether there is a result never depends on the
     data. `result.bound` is the proven excess risk over the points within `radius`, if no ridge was asked for.
     Theorem: the minimiser of a sum with penalty strength Λ = λ · records moves by at most clip/Λ when a record is
-    emptied, added or removed, by twice that when it is exchanged; docs/proofs/perturbation.md, section 1. Lecture:
+    zeroed out, added or removed, by twice that when it is replaced; docs/proofs/perturbation.md, section 1. Lecture:
     Razaviyayn, output perturbation (claims 76 to 79).
 
     Parameters
@@ -69,7 +69,7 @@ class OutputPerturbation:
         the data
     clip : bound on a record's gradient norm, enforced; the proven Lipschitz constant by default
     radius : public bound on ‖centre − minimiser‖; the domain's radius by default; needed on an unbounded domain
-    most_records : under "add_remove", a public bound on the number of records; 2^27 by default
+    max_records : under "add_remove", a public bound on the number of records; 2^27 by default
 
     Examples
     --------
@@ -85,16 +85,16 @@ class OutputPerturbation:
     regularisation: float | None = None
     clip: float | None = None
     radius: float | None = None
-    most_records: int | None = None
+    max_records: int | None = None
 
     def __post_init__(self) -> None:
         if self.radius is not None:
             because = "the theorem balances noise and penalty with it"
             use = "Pass a public bound on the distance of the minimiser from the centre."
             positive("radius", self.radius, because=because, use=use)
-        if self.most_records is not None:
+        if self.max_records is not None:
             because = "rounding is allowed for so many records"
-            whole("most_records", self.most_records, because=because, use="Pass a plain int, or leave it out.")
+            whole("max_records", self.max_records, because=because, use="Pass a plain int, or leave it out.")
 
     def plan(
         self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
@@ -155,7 +155,7 @@ class OutputPerturbation:
         )
         exact = clip / strength
         step = lattice_of(plan[MINIMISER].noise_multiplier * exact, solver)
-        most = most_records(plan, problem, self.most_records)
+        most = max_records(plan, problem, self.max_records)
         tolerance = max(_FINE * exact, solver.least_tolerance(records=most))
         allowed = upward(tolerance + slack_of(step, solver))
         return solver, SolvedTo(gradient_clip=clip, strength=strength, tolerance=allowed), tolerance, step
@@ -205,7 +205,7 @@ def output_perturbation(
     clip: float | None = None,
     radius: float | None = None,
     records: int | None = None,
-    most_records: int | None = None,
+    max_records: int | None = None,
     before: tuple[Release, ...] = (),
     random: Random | None = None,
 ) -> Result:
@@ -234,7 +234,7 @@ def output_perturbation(
     >>> result.plan.event
     Gaussian(noise_multiplier=8.44...).under('replace_one')
     """
-    solver = OutputPerturbation(regularisation=regularisation, clip=clip, radius=radius, most_records=most_records)
+    solver = OutputPerturbation(regularisation=regularisation, clip=clip, radius=radius, max_records=max_records)
     return solve(solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random)
 
 

@@ -51,7 +51,7 @@ def projected_gradient_descent(
     chosen = update if update is not None else GradientStep(step_size=1.0 if step_size is None else step_size)
 
     def bounded(theta: Vector) -> Vector:
-        total = problem.gradient_sum(theta, rule=bounding, most_records=problem.records)  # type: ignore[arg-type]
+        total = problem.gradient_sum(theta, rule=bounding, max_records=problem.records)  # type: ignore[arg-type]
         return total.value / problem.records + problem.ridge.gradient(theta)
 
     return descend(

@@ -35,7 +35,7 @@ def compared(problem: Problem, points: Vector, slope: float, most: int) -> Score
             "Expected at least two different candidates, got copies of one: there is nothing to choose. Drop the draw."
         )
     sums = [
-        problem.slope_sum((point + middle) / 2, (point - middle) / 2, clip=slope * reach / 2, most_records=most)
+        problem.slope_sum((point + middle) / 2, (point - middle) / 2, clip=slope * reach / 2, max_records=most)
         for point in points
     ]
     return Scores([int(total.units) for total in sums], 2 * sums[0].step, 2 * math.floor(sums[0].clip / sums[0].step))
@@ -45,7 +45,7 @@ def climbed(problem: Problem, knots: Vector, slope: float, most: int) -> Scores:
     """Half the losses' differences from knot to knot, each record's cut to ±slope × length ÷ 2, added up."""
     length = float(np.ravel(knots)[1] - np.ravel(knots)[0])
     sums = [
-        problem.slope_sum((left + right) / 2, (right - left) / 2, clip=slope * length / 2, most_records=most)
+        problem.slope_sum((left + right) / 2, (right - left) / 2, clip=slope * length / 2, max_records=most)
         for left, right in pairwise(knots)
     ]
     heights = list(accumulate((int(total.units) for total in sums), initial=0))

@@ -10,7 +10,7 @@ from privet.losses import Loss
 from privet.plan import Plan
 from privet.problems import Facts, Problem
 
-__all__ = ["default_reach", "gradient_bound", "most_records", "smoothness"]
+__all__ = ["default_reach", "gradient_bound", "max_records", "smoothness"]
 
 
 def gradient_bound(facts: Facts, clip: float | None) -> float:
@@ -53,7 +53,7 @@ def smoothness(loss: Loss, prediction_bound: float) -> float:
     return found
 
 
-def most_records(plan: Plan, problem: Problem, declared: int | None) -> int:
+def max_records(plan: Plan, problem: Problem, declared: int | None) -> int:
     """A public bound on the number of records, that rounding is allowed for."""
     if plan.neighbours != "add_remove":
         return plan.count

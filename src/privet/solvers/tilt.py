@@ -132,14 +132,14 @@ def tilt_for(
     )
 
 
-def settled(tilt: Tilt, solver: Minimiser, most_records: int) -> Tilt:
+def settled(tilt: Tilt, solver: Minimiser, max_records: int) -> Tilt:
     """The same with the solver's tolerance, and the blur that hides what two data sets left over."""
     d, stddev = math.prod(solver.problem.shape), tilt.noise_stddev
     allowed = largest_mu(tilt.blur_epsilon, tilt.blur_delta)
-    aim = _BLUR * stddev / (tilt.strength + most_records * tilt.bend)
+    aim = _BLUR * stddev / (tilt.strength + max_records * tilt.bend)
     tolerance = max(
         allowed * max(aim, 2.0**-44 * solver.reach) / 4.0,
-        solver.least_tolerance(records=most_records, tilt=_FAR * math.sqrt(d) * stddev),
+        solver.least_tolerance(records=max_records, tilt=_FAR * math.sqrt(d) * stddev),
     )
     solved = replace(tilt, tolerance=tolerance)
     # Whatever two data sets left over must be hidden: 2 × (tolerance + rounding of the tilt and of the result).

@@ -15,11 +15,11 @@ def tilt_epsilon(*, noise_multiplier: float, jacobian: float, delta: float, neig
     """The epsilon of the exact minimiser of a tilted objective at `delta`; rounded upwards.
 
     With μ = 1/noise_multiplier, H the Gaussian profile and J = `jacobian`, δ(ε) is at most
-    max(H(μ, ε − J), 2 H(μ, ε)) if a record is emptied, added or removed and ε − J ≥ μ²/2, and at most 2 H(2μ, ε − J)
-    if one is exchanged and (ε − J)² ≥ 4μ⁴ + 4μ².
+    max(H(μ, ε − J), 2 H(μ, ε)) if a record is zeroed out, added or removed and ε − J ≥ μ²/2, and at most 2 H(2μ, ε − J)
+    if one is replaced and (ε − J)² ≥ 4μ⁴ + 4μ².
     Theorem: docs/proofs/perturbation.md, section 3. The first sharpens Redberg, Koskela and Wang 2023 ("Improving
     the privacy and practicality of objective perturbation"), who have 2 H(μ, ε + log(1 − smoothness/strength)), and is
-    attained for small J; the second extends it to records exchanged.
+    attained for small J; the second extends it to records replaced.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def curvature_sum(
     theta: NDArray[np.float64],
     *,
     smoothness: float,
-    most_records: int = MOST_RECORDS,
+    max_records: int = MOST_RECORDS,
     threads: int | None = None,
 ) -> LatticeSum:
     """Σ h x xᵀ ÷ smoothness, h the curvature at each record's ⟨x, θ⟩ cut to [0, smoothness], as a sum of r rᵀ.
@@ -51,11 +51,11 @@ def curvature_sum(
     """
     smoothness = check_clip(smoothness, name="smoothness")
     count = table.shape[0]
-    check_count(count, most_records)
-    extra = min(_MOST_BITS, (61 - 30 - max(most_records - 1, 0).bit_length()) // 2)  # entries: below 2^(30 + 2 extra)
+    check_count(count, max_records)
+    extra = min(_MOST_BITS, (61 - 30 - max(max_records - 1, 0).bit_length()) // 2)  # entries: below 2^(30 + 2 extra)
     if extra < 0:
         raise InvalidParameter(
-            f"Expected at most 2^31 records in one sum, got {most_records:,}: it could overflow 64 bits. "
+            f"Expected at most 2^31 records in one sum, got {max_records:,}: it could overflow 64 bits. "
             "Use fewer records."
         )
     finer = 2.0**extra

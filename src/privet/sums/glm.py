@@ -40,7 +40,7 @@ def glm_sum(
     rule: Bounding,
     indices: IntArray | None = None,
     shape: tuple[int, ...] | None = None,
-    most_records: int = MOST_RECORDS,
+    max_records: int = MOST_RECORDS,
     threads: int | None = None,
 ) -> LatticeSum:
     """Sum of the records' gradients a·x, each bounded by `rule`, exactly.
@@ -57,7 +57,7 @@ def glm_sum(
     rule : how a gradient is bounded
     indices : which records; all by default; private
     shape : of the sum, where it is not that of theta: `derivative` may make one a of several columns of z
-    most_records : a public bound on how many records the sum may hold; fewer make the lattice finer
+    max_records : a public bound on how many records the sum may hold; fewer make the lattice finer
     threads : how many may work; by default as many as there are cores, for large tables
 
     Examples
@@ -69,10 +69,10 @@ def glm_sum(
     >>> glm_sum(squared, table, np.array([5.0, 0.25]), np.zeros(2), rule=Clip(clip=1.0)).value.round(3).tolist()
     [-1.1, -0.8]
     """
-    step = lattice_step(rule.clip, most_records=most_records)
+    step = lattice_step(rule.clip, max_records=max_records)
     clip_units = math.floor(rule.clip / step)
     count = table.shape[0] if indices is None else len(indices)
-    check_count(count, most_records)
+    check_count(count, max_records)
     theta_units, theta_step = _rounded(theta)
     z_step = table.step * theta_step
     a_step = step / table.step
@@ -110,7 +110,7 @@ def scalar_sum(
     *,
     clip: float,
     indices: IntArray | None = None,
-    most_records: int = MOST_RECORDS,
+    max_records: int = MOST_RECORDS,
     threads: int | None = None,
 ) -> LatticeSum:
     """Sum of one number a record, a function of its z and y, each cut to [−clip, clip], exactly.
@@ -124,10 +124,10 @@ def scalar_sum(
     >>> float(scalar_sum(lambda z, y: z - y, table, np.array([0.0, 9.0]), np.ones(1), clip=2.0).value)
     -1.5
     """
-    step = lattice_step(clip, most_records=most_records)
+    step = lattice_step(clip, max_records=max_records)
     clip_units = math.floor(clip / step)
     count = table.shape[0] if indices is None else len(indices)
-    check_count(count, most_records)
+    check_count(count, max_records)
     theta_units, theta_step = _rounded(theta)
 
     def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:

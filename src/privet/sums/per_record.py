@@ -15,7 +15,7 @@ __all__ = ["record_sum"]
 _ROWS = 2**12
 
 
-def record_sum(gradients: NDArray[np.floating], *, rule: Bounding, most_records: int = MOST_RECORDS) -> LatticeSum:
+def record_sum(gradients: NDArray[np.floating], *, rule: Bounding, max_records: int = MOST_RECORDS) -> LatticeSum:
     """Sum per-record gradients, each bounded by `rule` and rounded to the lattice, exactly.
 
     Promise: one record's share is at most `rule.clip` in l2 norm, in exact arithmetic; non-finite rows count as zero.
@@ -26,7 +26,7 @@ def record_sum(gradients: NDArray[np.floating], *, rule: Bounding, most_records:
     ----------
     gradients : (m, ...) floats, row i a function of record i alone; private
     rule : how a gradient is bounded
-    most_records : a public bound on how many records the sum may hold; fewer make the lattice finer
+    max_records : a public bound on how many records the sum may hold; fewer make the lattice finer
 
     Examples
     --------
@@ -34,10 +34,10 @@ def record_sum(gradients: NDArray[np.floating], *, rule: Bounding, most_records:
     >>> record_sum(np.array([[3.0, 4.0], [np.nan, 1.0]]), rule=Clip(clip=1.0)).value.round(6).tolist()
     [0.6, 0.8]
     """
-    step = lattice_step(rule.clip, most_records=most_records)
+    step = lattice_step(rule.clip, max_records=max_records)
     clip_units = math.floor(rule.clip / step)
     shape = gradients.shape[1:]
-    check_count(len(gradients), most_records)
+    check_count(len(gradients), max_records)
     total = np.zeros(math.prod(shape), dtype=np.int64)
     within = 0
     for first in range(0, len(gradients), _ROWS):

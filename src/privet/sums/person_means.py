@@ -106,7 +106,7 @@ def people_sum(
     rule: Bounding,
     chosen: IntArray | None = None,
     shape: tuple[int, ...] | None = None,
-    most_records: int = MOST_RECORDS,
+    max_records: int = MOST_RECORDS,
     threads: int | None = None,
 ) -> LatticeSum:
     """Sum over people of the mean of each one's row gradients a·x, bounded by `rule` as one vector, exactly.
@@ -119,7 +119,7 @@ def people_sum(
     Parameters
     ----------
     chosen : which people; all by default; private
-    most_records : a public bound on the number of people
+    max_records : a public bound on the number of people
     others : as in `glm_sum`
 
     Examples
@@ -132,10 +132,10 @@ def people_sum(
     [-0.707107, -0.707107]
     """
     table = people.table
-    step = lattice_step(rule.clip, most_records=most_records)
+    step = lattice_step(rule.clip, max_records=max_records)
     clip_units = math.floor(rule.clip / step)
     rows, edges, counts = people.rows(chosen)
-    check_count(len(counts), most_records)
+    check_count(len(counts), max_records)
     theta_units, theta_step = _rounded(theta)
     z_step, a_step = table.step * theta_step, step / table.step
     shape = theta.shape if shape is None else shape
@@ -188,7 +188,7 @@ def people_scalar_sum(
     *,
     clip: float,
     chosen: IntArray | None = None,
-    most_records: int = MOST_RECORDS,
+    max_records: int = MOST_RECORDS,
 ) -> LatticeSum:
     """Sum over people of the mean of one number a row, cut to [−clip, clip] after the mean, exactly.
 
@@ -202,10 +202,10 @@ def people_scalar_sum(
     -3.5
     """
     table = people.table
-    step = lattice_step(clip, most_records=most_records)
+    step = lattice_step(clip, max_records=max_records)
     clip_units = math.floor(clip / step)
     rows, edges, counts = people.rows(chosen)
-    check_count(len(counts), most_records)
+    check_count(len(counts), max_records)
     theta_units, theta_step = _rounded(theta)
     units = np.zeros(int(edges[-1]), dtype=np.int64)
     limits = np.repeat(_windows(counts), np.diff(edges)).astype(np.float64)

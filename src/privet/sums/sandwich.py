@@ -29,7 +29,7 @@ def sandwich_sums(
     *,
     clip: float,
     smoothness: float,
-    most_records: int = MOST_RECORDS,
+    max_records: int = MOST_RECORDS,
     threads: int | None = None,
 ) -> tuple[LatticeSum, LatticeSum]:
     """Σ h x xᵀ ÷ smoothness over records whose gradient is not clipped, and Σ g gᵀ over all clipped gradients g.
@@ -62,12 +62,12 @@ def sandwich_sums(
     smoothness = check_clip(smoothness, name="smoothness")
     clip = check_clip(clip)
     count = table.shape[0]
-    check_count(count, most_records)
-    room = 61 - max(most_records - 1, 0).bit_length()
+    check_count(count, max_records)
+    room = 61 - max(max_records - 1, 0).bit_length()
     extra = min(_ROW_BITS, (room - 30) // 2)
     if extra < 0:
         raise InvalidParameter(
-            f"Expected at most 2^31 records in one sum, got {most_records:,}: it could overflow 64 bits. "
+            f"Expected at most 2^31 records in one sum, got {max_records:,}: it could overflow 64 bits. "
             "Use fewer records."
         )
     finer = 2.0**extra
@@ -106,7 +106,7 @@ def norm_counts(
     theta: NDArray[np.float64],
     *,
     edges: NDArray[np.float64],
-    most_records: int = MOST_RECORDS,
+    max_records: int = MOST_RECORDS,
     threads: int | None = None,
 ) -> LatticeSum:
     """How many records have a gradient longer than edges[0], at most that but longer than edges[1], and so on.
@@ -127,7 +127,7 @@ def norm_counts(
     array([1., 1.])
     """
     count = table.shape[0]
-    check_count(count, min(most_records, 2**31))  # counted in units of 2^-30
+    check_count(count, min(max_records, 2**31))  # counted in units of 2^-30
     theta_units, theta_step = _rounded(theta)
     scaled = np.array([check_clip(edge, name="edges") for edge in edges]) / table.step
 

@@ -127,7 +127,7 @@ def clip_is_a_projection(constant: float = 1.0) -> Finding:
     formula = np.minimum(constant * gamma / lengths, 1.0) * rows
     ball = l2_ball(radius=gamma)
     projected = np.array([ball.project(row) for row in rows])
-    summed = record_sum(rows, rule=Clip(clip=gamma), most_records=300).value
+    summed = record_sum(rows, rule=Clip(clip=gamma), max_records=300).value
     apart, total = float(np.abs(formula - projected).max()), float(np.abs(formula.sum(axis=0) - summed).max())
     before = np.linalg.norm(rows[1:] - rows[:-1], axis=1)
     after = np.linalg.norm(projected[1:] - projected[:-1], axis=1)
@@ -203,7 +203,7 @@ def sensitivity_of_clipped_averages(constant: float = 1.0) -> Finding:
         other, empty = y.copy(), X.copy()
         other[0], empty[0] = (-y[0] if trial % 2 else rng.normal()), 0.0
         here, *there = (
-            glm("half_squared", rows, labels, row_norm=10.0).gradient_sum(theta, rule=Clip(clip=C), most_records=n)
+            glm("half_squared", rows, labels, row_norm=10.0).gradient_sum(theta, rule=Clip(clip=C), max_records=n)
             for rows, labels in ((X, y), (X, other), (empty, y), (X[1:], y[1:]))
         )
         for name, total in zip(moves, there, strict=True):

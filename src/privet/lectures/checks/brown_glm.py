@@ -152,8 +152,8 @@ def gradient_of_a_linear_model(constant: float = 1.0) -> Finding:
         lengths = np.linalg.norm(records.gradients(theta, X, y), axis=1)
         norms = max(norms, float(np.abs(lengths - np.abs(a) * np.linalg.norm(X, axis=1)).max()))
         rule = Clip(clip=0.2)
-        ghost = glm_sum(loss.derivative, table, y, theta, rule=rule, most_records=20).value
-        whole = record_sum(np.asarray(records.gradients(theta, stored, y)), rule=rule, most_records=20).value
+        ghost = glm_sum(loss.derivative, table, y, theta, rule=rule, max_records=20).value
+        whole = record_sum(np.asarray(records.gradients(theta, stored, y)), rule=rule, max_records=20).value
         sums = max(sums, float(np.abs(ghost - whole).max()))
     return Finding.judged(
         worst < 1e-8 and norms < 1e-12 and sums < 1e-4,

@@ -32,7 +32,7 @@ def clipping(power: float = 1.0) -> Finding:
     rows[0] = 0.0
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     formula = np.minimum(1.0, (L / np.maximum(norms, 1e-100)) ** power) * rows
-    found = np.array([record_sum(row[None], rule=Clip(clip=L), most_records=1).value for row in rows])
+    found = np.array([record_sum(row[None], rule=Clip(clip=L), max_records=1).value for row in rows])
     apart, longest = float(np.abs(found - formula).max()), float(np.linalg.norm(found, axis=1).max())
     return Finding.judged(
         apart < 1e-9 and longest <= L and not found[0].any(),
@@ -76,7 +76,7 @@ def by_fiat(constant: float = 1.0) -> Finding:
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     y, theta = np.zeros(n), np.array([4.0, 0.0, 0.0])
     free = pointwise(LogisticLoss(), X, y)
-    assumed = free.gradient_sum(theta, rule=Declared(lipschitz=L), most_records=n).value / n
+    assumed = free.gradient_sum(theta, rule=Declared(lipschitz=L), max_records=n).value / n
     apart = float(np.abs(assumed - free.plain_gradient(theta)).max())
     longest = float(np.linalg.norm(LinearRecords(loss=LogisticLoss()).gradients(theta, X, y), axis=1).max())
     alone = pointwise(SquaredLoss(), [[1.0]], [1e6]).gradient_sum(np.zeros(1), rule=Declared(lipschitz=L)).value

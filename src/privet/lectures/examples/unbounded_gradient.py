@@ -40,7 +40,7 @@ def outlier_move(size: float, *, n: int = 100, clip: float = math.inf) -> float:
         if math.isinf(clip):
             averages.append(problem.plain_gradient(np.zeros(1)))
         else:
-            averages.append(problem.gradient_sum(np.zeros(1), rule=Clip(clip=clip), most_records=n).value / n)
+            averages.append(problem.gradient_sum(np.zeros(1), rule=Clip(clip=clip), max_records=n).value / n)
     return float(np.linalg.norm(averages[1] - averages[0]))
 
 
