@@ -23,7 +23,8 @@ test: $(VENV)/.with-test ## all tests and doctests, minutes
 	$(VENV)/bin/python -m pytest -n 2 $(ARGS)
 
 test-fast: $(VENV)/.with-test ## the tests that catch a broken build, without doctests, under a minute
-	$(VENV)/bin/python -m pytest -n 2 -m "not slow and not medium" $(or $(ARGS),tests)
+	$(VENV)/bin/python -m pytest -n 2 -m "not slow and not medium" \
+		$(or $(ARGS),tests --ignore=tests/lectures --ignore=tests/theory --ignore=tests/accounting/theorems)
 
 test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 	$(VENV)/bin/python -m pytest -n 2 -m slow $(ARGS)

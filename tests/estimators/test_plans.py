@@ -56,6 +56,8 @@ SCORE = X @ [2.0, -1.0] + 0.3 * _rng.normal(size=ROWS)
 TWO, THREE = (SCORE > 0).astype(int), np.digitize(SCORE, [-0.5, 0.5])
 COUNTS = _rng.poisson(np.exp(SCORE / 2))
 
+pytestmark = pytest.mark.medium  # the plan and the meter have quick tests of their own
+
 
 # -- what happened ----------------------------------------------------------------------------------------------------
 
