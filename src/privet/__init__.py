@@ -1,4 +1,4 @@
-"""Private gradient descent, and a price for it that is true, tight and checkable.
+"""Private gradient descent, with a guarantee that is true, tight and checkable.
 
 >>> from privet import Budget, glm, l2_ball, noisy_gradient_descent
 >>> problem = glm("logistic", [[0.6, 0.8], [1.0, 0.0]] * 500, [0, 1] * 500, domain=l2_ball(radius=5), row_norm=1.0)
