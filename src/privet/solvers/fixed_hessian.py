@@ -136,7 +136,9 @@ class FixedHessian:
         meter.open(SECOND_MOMENT, count=problem.records)
         total = problem.moment_sum(max_records=plan.max_records(SECOND_MOMENT))
         moment = meter.noisy_symmetric(SECOND_MOMENT, total)
-        least = self.floor * math.sqrt(2 * len(moment)) * meter.noise_stddev(SECOND_MOMENT)
+        # in units of noise ÷ clip, as the gradients' noise is, which the floor has to tame
+        noise = plan[SECOND_MOMENT].noise_multiplier * total.clip
+        least = self.floor * math.sqrt(2 * len(moment)) * noise
         values, vectors = np.linalg.eigh(moment)
         smoothness = facts.smoothness or 0.0
         curvature = smoothness * np.maximum(values, least) / plan.count + problem.ridge.alpha
