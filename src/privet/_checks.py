@@ -13,8 +13,6 @@ from typing import Any
 
 from privet.errors import InvalidParameter
 
-__all__ = ["between", "is_number", "is_whole", "number", "one_of", "positive", "whole"]
-
 _BOOLEANS = ("bool", "bool_")
 
 

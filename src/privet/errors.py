@@ -15,18 +15,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "EventFormat",
-    "Interrupted",
-    "InvalidParameter",
-    "LittleSignal",
-    "LooseBound",
-    "NoProvenBound",
-    "PlanFormat",
-    "PrivetError",
-    "RuleOutOfRange",
-]
-
 
 class PrivetError(Exception):
     """Root of all errors raised on purpose by privet."""

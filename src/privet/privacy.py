@@ -8,20 +8,6 @@ from typing import Any, Literal, get_args
 
 from privet._checks import between, one_of, positive
 
-__all__ = [
-    "Budget",
-    "Guarantee",
-    "Neighbours",
-    "Unit",
-    "Words",
-    "check_delta",
-    "check_epsilon",
-    "check_neighbours",
-    "check_unit",
-    "sensitivity_factor",
-    "words",
-]
-
 Neighbours = Literal["replace_one", "zero_out", "add_remove"]
 """Which two data sets must look alike.
 

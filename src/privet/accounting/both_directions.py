@@ -16,8 +16,6 @@ from privet.accounting.pairs.dominating import Direction, directions, known_by_m
 from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass
 from privet.privacy import Neighbours
 
-__all__ = ["contour", "fourier", "paired"]
-
 
 def paired(run: ev.Event, neighbours: Neighbours, name: str) -> tuple[Direction, ...]:
     """The run's dominating pairs, both ways; a refusal if a part has none."""

@@ -10,8 +10,6 @@ from privet.accounting.excess import Price, attempts
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_epsilon, check_neighbours
 
-__all__ = ["calibrate"]
-
 _TOLERANCE = 1e-9
 _DEEP = -60.0  # log of a share of the budget below which prices only say that they are small
 

@@ -18,8 +18,6 @@ from privet.accounting.renyi_orders import Steps, infinite_mass
 from privet.accounting.theorems import composition, gaussian_profile
 from privet.privacy import Neighbours
 
-__all__ = ["closed", "one_step_epsilon"]
-
 
 def _stick(pair: Pair, epsilon: float) -> tuple[float, float]:
     """(lower, upper) on the hockey stick of one step; the threshold is optimal, so its rounding is of second order."""

@@ -10,8 +10,6 @@ from privet.accounting.query import bounds
 from privet.errors import NoProvenBound
 from privet.privacy import Neighbours, check_delta, check_neighbours, up
 
-__all__ = ["Comparison", "Row", "compare"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:

@@ -11,19 +11,6 @@ from privet._checks import is_number, whole
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_neighbours
 
-__all__ = [
-    "Composed",
-    "Event",
-    "FixedSizeSampled",
-    "NegativeBinomialTrials",
-    "PoissonSampled",
-    "PoissonTrials",
-    "Repeated",
-    "Under",
-    "real",
-    "relations",
-]
-
 
 def real(event: Event, name: str, *, unit: str, zero: bool = True) -> None:
     """Refuse what is no finite number; keep numbers of other libraries as plain floats, where one is equal."""

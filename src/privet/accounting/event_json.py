@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 from privet.accounting import events as ev
 from privet.errors import EventFormat, InvalidParameter
 
-__all__ = ["VERSION", "from_json", "to_json"]
-
 VERSION = 1
 
 # kind -> (class, its fields in the order they are written). "event" and "parts" hold events, "neighbours" a

@@ -13,8 +13,6 @@ from privet.accounting.query import ask
 from privet.errors import NoProvenBound
 from privet.privacy import Neighbours
 
-__all__ = ["OneWay", "Price", "attempts"]
-
 
 class Price:
     """By how much the run at a value overspends: log(certified delta ÷ budget)."""

@@ -32,8 +32,6 @@ from privet.accounting.theorems.conversions import zcdp_tight_rho
 from privet.errors import InvalidParameter, PrivetError
 from privet.privacy import check_delta, check_epsilon
 
-__all__ = ["Overspent", "RenyiFilter", "ZeroConcentratedFilter"]
-
 LogMoments = ArrayLike | Callable[[NDArray[np.float64]], ArrayLike]
 """K(t) = log E[e^{tL}], the worse direction: an array with one entry for each order, or a function of t = order − 1."""
 

@@ -9,8 +9,6 @@ from privet.accounting.events import Event
 from privet.errors import NoProvenBound
 from privet.privacy import Neighbours
 
-__all__ = ["Bounds", "Pricer", "Uncertified", "no_theorem", "worst"]
-
 
 class Bounds(NamedTuple):
     """An interval that holds the truth; `lower` is 0 where an accountant proves nothing from below.

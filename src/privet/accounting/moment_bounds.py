@@ -13,8 +13,6 @@ from privet.accounting.renyi_orders import best_order, chernoff_epsilon, chernof
 from privet.accounting.theorems import conversions, gaussian_profile
 from privet.privacy import Neighbours
 
-__all__ = ["gdp", "renyi", "zcdp"]
-
 
 def renyi(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
     """An upper bound by Rényi moments at the best order."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-__all__ = ["SLACK", "bracketed_root", "downward", "upward"]
-
 SLACK = 1e-14
 
 

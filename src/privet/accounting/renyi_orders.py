@@ -15,17 +15,6 @@ from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Pair, Reals
 from privet.accounting.pairs.truncated_mixture import CutPair
 
-__all__ = [
-    "Steps",
-    "best_order",
-    "chernoff_epsilon",
-    "chernoff_log_delta",
-    "hook",
-    "infinite_mass",
-    "log_moment",
-    "rough_log_moment",
-]
-
 Steps = Sequence[tuple[Pair, int]]
 
 

@@ -34,8 +34,6 @@ from privet.accounting.renyi_orders import chernoff_epsilon, chernoff_log_delta
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 
-__all__ = ["LAWS", "mean_trials", "random_trials", "selection", "selection_shift", "sole_search"]
-
 LAWS = {"logarithmic": 0.0, "geometric": 1.0}
 """Shapes of the truncated negative binomial law that have names."""
 

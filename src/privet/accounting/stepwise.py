@@ -13,8 +13,6 @@ from privet.accounting.pairs.dominating import leaves
 from privet.accounting.theorems import composition
 from privet.privacy import Neighbours
 
-__all__ = ["advanced_epsilon", "basic_epsilon", "by_theorem", "optimal_epsilon"]
-
 
 def _costs(run: ev.Event, neighbours: Neighbours, delta: float, name: str) -> list[composition.Cost]:
     """Each part at its own price: pure parts at delta 0, the others at an equal share of `delta`."""

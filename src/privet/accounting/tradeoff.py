@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from privet._checks import between
 from privet.errors import InvalidParameter
 
-__all__ = ["Profile", "best_attack", "best_guess", "implied_profile", "posterior"]
-
 Profile = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """From epsilons to upper bounds on delta."""
 

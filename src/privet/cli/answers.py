@@ -20,8 +20,6 @@ from privet.privacy import Guarantee
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Answering", "answer", "draw", "guarantee_record"]
-
 
 _REMARKS: dict[type[Warning], str] = {LooseBound: "bounds", LittleSignal: "fits"}
 

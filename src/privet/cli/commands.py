@@ -29,8 +29,6 @@ from privet.cli.options import (
 from privet.cli.training import fit, plan, predict, schema
 from privet.privacy import Guarantee, Neighbours, check_epsilon, down, up, words
 
-__all__ = ["main"]
-
 _LEAST = 1e-300
 
 _delta = click.option("--delta", type=float, required=True, help="Probability left out of the promise, e.g. 1e-6.")

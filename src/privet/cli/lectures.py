@@ -12,8 +12,6 @@ from privet.cli.answers import Answers, answer
 from privet.cli.options import json_option
 from privet.lectures import Claim, Finding, Kind, all_checks, check_for, look_up, select
 
-__all__ = ["lectures"]
-
 FORMAT = 1
 """Of the JSON: raised when a field changes its meaning or goes away; new fields may join."""
 

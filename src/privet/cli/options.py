@@ -14,17 +14,6 @@ from privet.accounting.events import Event, Gaussian
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
 
-__all__ = [
-    "ACCOUNTANTS",
-    "accountant_option",
-    "json_option",
-    "one_run",
-    "plot_option",
-    "run_of",
-    "step_of",
-    "step_options",
-]
-
 ACCOUNTANTS = ("auto", "closed", "contour", "fourier", "renyi", "zcdp", "gdp", "basic", "advanced", "optimal")
 
 

@@ -14,8 +14,6 @@ from privet.cli.answers import Answering, answer, guarantee_record
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours
 
-__all__ = ["fit", "plan", "predict", "schema"]
-
 _epsilon = click.option("--epsilon", type=float, required=True, help="The epsilon to spend.")
 _delta = click.option("--delta", type=float, required=True, help="Probability left out of the promise, e.g. 1e-6.")
 _neighbours = click.option(

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from privet._checks import is_number
 from privet.errors import InvalidParameter
 
-__all__ = ["MOST_RECORDS", "LatticeSum", "check_clip", "check_count", "lattice_step"]
-
 MOST_RECORDS = 2**27
 """How many records a sum may hold unless the caller, who knows how many there are in public, says otherwise."""
 

@@ -14,8 +14,6 @@ from privet._checks import between, is_number, positive
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 
-__all__ = ["Adaptive", "Automatic", "Bounding", "Clip", "Declared", "FloatArray"]
-
 FloatArray = NDArray[np.floating]
 
 

@@ -13,20 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Cells",
-    "Coded",
-    "Codes",
-    "Memory",
-    "Names",
-    "Numbers",
-    "Reader",
-    "digits",
-    "listed",
-    "number_of",
-    "text_of",
-]
-
 Indices = NDArray[np.int64]
 _REMEMBERED = 1 << 16
 _PLAIN = {float, int, bool, type(None)}

@@ -16,8 +16,6 @@ from privet.data.columns import cells_of, declared_as
 from privet.data.floats import check_length
 from privet.errors import InvalidParameter
 
-__all__ = ["class_list", "labels", "places"]
-
 
 def labels(y: Any, rows: int | None = None, *, name: str = "y") -> NDArray[Any]:
     """One label a record, of whatever kind; an array of numbers stays one, all else is an array of objects. Private.

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from privet.data.cells import Cells, Coded, listed
 from privet.errors import InvalidParameter
 
-__all__ = ["array_of", "cells_of", "column_of", "declared_as", "is_of", "names_of", "rows_of"]
-
 _KINDS = {"c": "complex numbers", "M": "dates", "m": "spans of time", "U": "text", "S": "text", "T": "text"}
 _ARROW_TEXTS = ("string", "large_string", "string_view", "binary", "large_binary", "fixed_size_binary")
 _SERIES = (

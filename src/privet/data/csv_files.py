@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from privet.data.cells import Memory, Reader
 
-__all__ = ["csv_columns", "csv_header"]
-
 _ROWS = 256  # in memory as text at a time; more would not fit the processor's cache, and take twice as long
 _LONGEST = 2**31 - 1 if sys.platform == "win32" else sys.maxsize
 

@@ -12,8 +12,6 @@ from privet.data.cells import Cells, Coded, Numbers
 from privet.data.columns import array_of, cells_of, column_of, declared_as, is_of, names_of, rows_of
 from privet.errors import InvalidParameter
 
-__all__ = ["matrix", "vector"]
-
 _MOST_COLUMNS = 2**22  # then a squared norm in units of 2^-15 is below 2^52, an exact float
 _VALUES = 1 << 17  # looked at together: a block and what is made of it stay in a core's own cache
 

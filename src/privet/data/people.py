@@ -14,8 +14,6 @@ from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.randomness import Random, integers_below
 
-__all__ = ["grouped_by", "label_of", "one_row_each", "person_numbers"]
-
 IntArray = NDArray[np.int64]
 
 _NOBODY = frozenset({"nan", "na", "n/a", "<na>", "nat", "none", "null"})

@@ -15,8 +15,6 @@ from privet.data.columns import cells_of, column_of, names_of
 from privet.data.csv_files import csv_columns, csv_header
 from privet.errors import InvalidParameter
 
-__all__ = ["check_header", "header", "is_table", "read"]
-
 
 def header(table: Any) -> list[str] | None:
     """The column names of a table, which are public; None for a list of dicts, whose rows need not agree.

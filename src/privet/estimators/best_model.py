@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["BestModel"]
-
 Vector = NDArray[np.float64]
 
 

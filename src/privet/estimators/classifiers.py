@@ -25,8 +25,6 @@ from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, Smoot
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import Scaling
 
-__all__ = ["LinearClassifier", "LinearSVC", "LogisticRegression"]
-
 _COUNT_SHARE = 0.01  # of the budget, spent on how often each class occurs, if that is asked for
 
 

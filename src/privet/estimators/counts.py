@@ -19,8 +19,6 @@ from privet.estimators.regressors import LinearRegressor
 from privet.losses import CappedPoissonLoss, Loss
 from privet.plan import Histograms, Meter, Release
 
-__all__ = ["PoissonRegressor", "count_release", "typical_count"]
-
 _MEAN_SHARE = 0.03  # of the budget, spent on the size of counts
 _LEAST, _MOST = -20, 40  # octaves [2^k, 2^(k+1)) have bins of their own for k in this range; what is smaller is 0
 _CERTAIN = 4.5  # an octave is believed at so many standard deviations: noise makes one look so once in 5,000 times

@@ -22,8 +22,6 @@ from privet.solvers import (
     Solver,
 )
 
-__all__ = ["LITTLE", "Task", "check_solver", "constant_weight", "solver_for"]
-
 Name = Literal["auto", "fixed_hessian", "gradient", "sgd", "newton", "objective", "output"]
 Task = Literal["binary", "several", "regression", "counts", "quantile"]
 """What is learnt: one of two labels, one of several, a number, a count, a quantile."""

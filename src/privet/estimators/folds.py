@@ -13,8 +13,6 @@ from privet.errors import InvalidParameter
 from privet.problems.grouped import numbered
 from privet.randomness import Random, integers_below, system_random
 
-__all__ = ["IndependentFolds"]
-
 
 class IndependentFolds:
     """Each record joins one of the folds by a die of its own: pass it as `cv=` to scikit-learn's tools.

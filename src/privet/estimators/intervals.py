@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from privet.estimators.outline import Outline
     from privet.estimators.reading import Records
 
-__all__ = ["NOTICED", "Intervals", "Uncertainty", "WithIntervals", "altered_rows", "final_step", "uncertainty"]
-
 Vector = NDArray[np.float64]
 _LEAST_CONDITIONING = 1.5  # least eigenvalue of the noisy Hessian ÷ the typical norm of its noise
 _MOST_REMAINDER = 2.0  # bound on the neglected quadratic term ÷ standard deviation; the term itself is a fraction of it

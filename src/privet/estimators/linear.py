@@ -30,8 +30,6 @@ from privet.problems import LinearProblem
 from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
 from privet.solvers import Result
 
-__all__ = ["PrivateLinearModel"]
-
 Vector = NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from privet.preprocessing import dump_schema, parse_schema
 from privet.preprocessing.scaling import scaling_from
 from privet.privacy import Guarantee
 
-__all__ = ["load_model", "save_model"]
-
 _FORMAT = "privet model"
 _VERSION = 2
 

@@ -23,8 +23,6 @@ from privet.solvers import NewtonInference, Solver
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
-__all__ = ["Outline", "Size", "outlined", "share_noise"]
-
 _RANGE_SHARE = 0.1  # of the budget, spent on ranges that were not given
 _NORM_SHARE = 0.03  # and on the norms of rows
 _CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning

@@ -23,8 +23,6 @@ from privet.sums import bounded_table
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
-__all__ = ["Posed", "learnt_scaling", "prepared_problem"]
-
 Vector = NDArray[np.float64]
 _LEAST_NORM = 2.0**-4
 # How much longer rows may be once centred, as the same change of a value is then up to twice as long. Of 0, 1, 1.5 and

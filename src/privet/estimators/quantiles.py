@@ -10,8 +10,6 @@ from sklearn.metrics import d2_pinball_score
 from privet.estimators.regressors import LinearRegressor
 from privet.losses import Loss, SmoothedQuantileLoss
 
-__all__ = ["QuantileRegressor"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class QuantileRegressor(LinearRegressor):

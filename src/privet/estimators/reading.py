@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from privet.estimators.outline import Size
 from privet.estimators.weights import Weights
 
-__all__ = ["Records", "columns_of"]
-
 Vector = NDArray[np.float64]
 
 

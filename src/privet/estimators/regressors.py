@@ -19,8 +19,6 @@ from privet.losses import HuberLoss, Loss, SquaredLoss
 from privet.plan import Meter
 from privet.preprocessing.scaling import Scaling
 
-__all__ = ["HuberRegressor", "LinearRegression", "LinearRegressor", "Ridge"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types

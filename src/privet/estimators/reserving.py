@@ -11,8 +11,6 @@ from privet.ledger import Account
 from privet.plan import Plan
 from privet.randomness import Random
 
-__all__ = ["check_account", "reserve", "undone_on_failure"]
-
 
 def check_account(account: Any) -> Account | None:
     """Return the account, or None if there is none; refuse anything else."""

@@ -16,8 +16,6 @@ from privet.plan import Meter, Plan, Release
 from privet.randomness import Random, negative_binomial_trials, poisson_trials
 from privet.sums import record_sum
 
-__all__ = ["noisy_score", "number_of_trials", "scores"]
-
 Vector = NDArray[np.float64]
 _CLIP = 0.5  # a record's score is between -1/2 and 1/2
 _ROWS = 1 << 10  # held-out rows that are predicted at a time

@@ -26,8 +26,6 @@ from privet.preprocessing.encoding import ends_of, number_ends
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
 
-__all__ = ["TableModel", "estimator_for", "fit_table", "plan_table"]
-
 _LEARNING_SHARE = 0.1  # of the budget, for what the schema leaves open
 _MOST_NOISE = 2.0**16
 _NAMES = 8  # that a category of unknown names is taken to have when a fit is planned

@@ -14,8 +14,6 @@ from privet.data import vector
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Release
 
-__all__ = ["CLASS_COUNTS", "Weights", "balanced", "class_count_release", "class_factors", "record_weights"]
-
 CLASS_COUNTS = "class counts"
 Vector = NDArray[np.float64]
 

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from privet.errors import InvalidParameter
 from privet.geometry.convex_set import Domain, Vector, check_size, frozen_vector, length
 
-__all__ = ["Box", "box"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Box(Domain):

@@ -20,8 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from privet._checks import positive, whole
 from privet.errors import InvalidParameter
 
-__all__ = ["ConvexSet", "Domain", "Vector", "check_radius", "check_size", "frozen_vector", "length", "pulled_in"]
-
 Vector: TypeAlias = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from privet._checks import number
 from privet.errors import InvalidParameter
 from privet.geometry.convex_set import Domain, Vector, frozen_vector, length
 
-__all__ = ["HalfSpace", "half_space"]
-
 _EPSILON = float(np.finfo(np.float64).eps)
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from privet.geometry.convex_set import Domain, Vector, check_radius, pulled_in
 from privet.geometry.simplex import onto_simplex
 
-__all__ = ["L1Ball", "l1_ball"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class L1Ball(Domain):

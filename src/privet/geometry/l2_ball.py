@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from privet.geometry.convex_set import Domain, Vector, check_radius, frozen_vector, length, pulled_in
 
-__all__ = ["L2Ball", "l2_ball"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class L2Ball(Domain):

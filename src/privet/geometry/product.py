@@ -11,8 +11,6 @@ import numpy as np
 from privet.errors import InvalidParameter
 from privet.geometry.convex_set import ConvexSet, Domain, Vector, check_size
 
-__all__ = ["Product", "product"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Product(Domain):

@@ -10,8 +10,6 @@ import numpy as np
 from privet._checks import positive
 from privet.geometry.convex_set import Domain, Vector, check_size
 
-__all__ = ["Simplex", "onto_simplex", "simplex"]
-
 # A sum of floats is rarely the total to the last bit. Pairwise summation of up to 2^40 terms is off by at most 50
 # units in the last place, and scaling the terms to the total by two more.
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)

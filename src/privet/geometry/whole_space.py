@@ -9,8 +9,6 @@ import numpy as np
 
 from privet.geometry.convex_set import Domain, Vector
 
-__all__ = ["WholeSpace", "whole_space"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class WholeSpace(Domain):

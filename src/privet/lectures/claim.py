@@ -14,8 +14,6 @@ from typing import Any, Literal, Self, get_args
 
 from privet.errors import InvalidParameter
 
-__all__ = ["Claim", "Finding", "Kind", "Lecture", "Verdict", "all_claims", "all_lectures", "look_up", "select"]
-
 Kind = Literal["definition", "algorithm", "calibration", "bound", "lemma", "exercise", "example", "remark"]
 """What sort of statement a claim is."""
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from privet.accounting.theorems.gaussian_profile import delta_bounds, largest_mu, profile
 
-__all__ = ["DELTAS", "EPSILONS", "PAIRS", "exact_ratio", "false_points", "first_false"]
-
 EPSILONS: tuple[float, ...] = (*np.geomspace(0.01, 10, 31).round(12).tolist(), 0.5, 2.0, 5.0)
 DELTAS: tuple[float, ...] = tuple(10.0**-k for k in range(1, 13))
 PAIRS: tuple[tuple[float, float], ...] = tuple((e, d) for e in EPSILONS for d in DELTAS)

@@ -20,8 +20,6 @@ from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bo
 from privet.errors import InvalidParameter, RuleOutOfRange
 from privet.theory.least_noise import check_run, exact_noise
 
-__all__ = ["RULES", "Rule", "rule"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:

@@ -10,8 +10,6 @@ from privet.sampling import FullBatch, Sampling
 from privet.solvers import GradientStep, ReleaseRule, Result, follow
 from privet.solvers.updates import StepSize
 
-__all__ = ["noisy_run"]
-
 UNIT = Declared(lipschitz=1.0)
 ALL = FullBatch()
 

@@ -18,8 +18,6 @@ from privet.theory.planner import plan_for
 from privet.theory.prescription import Prescription, Schedule
 from privet.theory.risk import RiskBound, positive, whole
 
-__all__ = ["LecturePrescription", "lectures_prescription"]
-
 Theorem = Literal["theorem_2_6", "theorem_4_1", "shamir_zhang", "nikolov"]
 
 _MOST = 2.0**62

@@ -17,8 +17,6 @@ from pkgutil import iter_modules
 from privet.errors import InvalidParameter
 from privet.lectures.claim import Finding, look_up
 
-__all__ = ["Check", "all_checks", "check", "check_for"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Check:

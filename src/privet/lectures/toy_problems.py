@@ -14,17 +14,6 @@ from privet.losses.loss import Array
 from privet.problems import RecordProblem, per_record
 from privet.solvers.plain_descent import projected_gradient_descent
 
-__all__ = [
-    "Inner",
-    "LargestCoordinate",
-    "average_loss",
-    "largest_coordinate",
-    "linear",
-    "logistic_in_ball",
-    "pointwise",
-    "separable",
-]
-
 Vector = NDArray[np.float64]
 
 

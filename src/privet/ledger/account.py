@@ -17,8 +17,6 @@ from privet.plan import Plan
 from privet.plan.plan import PERSON
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit, up
 
-__all__ = ["Account", "Charge"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Charge:

@@ -17,8 +17,6 @@ from privet.errors import NoProvenBound
 from privet.ledger.storage import Terms
 from privet.privacy import Neighbours
 
-__all__ = ["FILTERS", "price"]
-
 FILTERS = {
     "gaussian": "Gaussian DP, adaptively composed, Smith and Thakurta 2022",
     "renyi": "Rényi filter, Feldman and Zrnic 2021, delta shared among its orders",

@@ -14,8 +14,6 @@ from privet.accounting import Event, from_json, to_json
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours, Unit
 
-__all__ = ["InFile", "InMemory", "Line", "Terms"]
-
 Line = tuple[str, Event]
 Admits = Callable[[list[Event]], bool]
 

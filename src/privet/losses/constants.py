@@ -9,8 +9,6 @@ import math
 
 from privet.losses.loss import Loss, check_number
 
-__all__ = ["gradient_bound", "hessian_bound", "prediction_bound"]
-
 
 def prediction_bound(*, row_norm: float, coefficient_norm: float) -> float:
     """Return the largest |⟨x, θ⟩| over ‖x‖ ≤ row_norm and ‖θ‖ ≤ coefficient_norm.

@@ -12,8 +12,6 @@ from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.losses.loss import Array, Mask, check_number, check_prediction_bound, finite
 
-__all__ = ["CustomLoss"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CustomLoss:

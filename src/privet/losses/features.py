@@ -20,8 +20,6 @@ from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.losses.loss import Array, check_number, labels
 
-__all__ = ["AppendOne", "CustomFeatures", "FeatureMap", "RandomFourier", "append_one"]
-
 
 class FeatureMap(Protocol):
     """A map of rows that does not depend on the data, with a bound on what comes out.

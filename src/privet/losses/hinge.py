@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, labels
 
-__all__ = ["HingeLoss", "SmoothedHingeLoss"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HingeLoss(PointwiseLoss):

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, finite
 
-__all__ = ["HuberLoss"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HuberLoss(PointwiseLoss):

@@ -12,8 +12,6 @@ from scipy.special import expit
 from privet.errors import InvalidParameter
 from privet.losses.loss import Array, Mask, PointwiseLoss, labels
 
-__all__ = ["BinaryLabels", "LogisticLoss"]
-
 BinaryLabels: TypeAlias = Literal["zero_one", "plus_minus_one"]
 """How the two classes are written: 0 and 1, or −1 and +1."""
 

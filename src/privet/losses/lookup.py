@@ -13,8 +13,6 @@ from privet.losses.poisson import PoissonLoss
 from privet.losses.quantile import AbsoluteLoss
 from privet.losses.squared import SquaredLoss
 
-__all__ = ["LOSSES", "loss_named"]
-
 LOSSES: dict[str, Loss] = {
     "absolute": AbsoluteLoss(),
     "half_squared": SquaredLoss(factor=1.0),

@@ -17,18 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from privet._checks import positive
 from privet.errors import InvalidParameter
 
-__all__ = [
-    "Array",
-    "Loss",
-    "Mask",
-    "PointwiseLoss",
-    "check_number",
-    "check_prediction_bound",
-    "finite",
-    "floats",
-    "labels",
-]
-
 Array: TypeAlias = NDArray[np.floating[Any]]
 """Floats, of the precision of the predictions that came in."""
 Mask: TypeAlias = NDArray[np.bool_]

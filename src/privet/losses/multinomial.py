@@ -14,8 +14,6 @@ from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.losses.loss import Array, Mask, check_prediction_bound, floats, labels
 
-__all__ = ["MultinomialLoss"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MultinomialLoss:

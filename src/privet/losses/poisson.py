@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from privet._checks import whole
 from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, finite, labels
 
-__all__ = ["CappedPoissonLoss", "PoissonLoss"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoissonLoss(PointwiseLoss):

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from privet._checks import between
 from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, finite
 
-__all__ = ["AbsoluteLoss", "QuantileLoss", "SmoothedQuantileLoss"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbsoluteLoss(PointwiseLoss):

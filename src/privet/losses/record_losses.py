@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 
 from privet.losses.loss import Array, Loss
 
-__all__ = ["LinearRecords", "RecordLoss"]
-
 
 class RecordLoss(Protocol):
     """Any loss of a record (x, y) at coefficients θ, by its values and its gradients.

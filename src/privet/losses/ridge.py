@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from privet.losses.loss import Array, check_number
 
-__all__ = ["Ridge"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ridge:

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 
 from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, finite, labels
 
-__all__ = ["SquaredLoss"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SquaredLoss(PointwiseLoss):

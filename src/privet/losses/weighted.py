@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from privet.losses.loss import Array, Loss, Mask, labels
 
-__all__ = ["WeightedLoss"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WeightedLoss:

@@ -15,8 +15,6 @@ from typing import NamedTuple
 from privet.randomness import Random
 from privet.randomness.generator import stuck
 
-__all__ = ["exact_gaussian_pair", "exact_laplace"]
-
 _ROUNDS = 15  # after these, some thousand bits have not decided: no chance does that
 
 

@@ -17,20 +17,6 @@ from privet._checks import is_number, is_whole
 from privet.errors import InvalidParameter
 from privet.randomness import Random, Words
 
-__all__ = [
-    "LEAST",
-    "Floats",
-    "Integers",
-    "Scratch",
-    "blocks",
-    "check_size",
-    "check_units",
-    "drawn",
-    "exponential",
-    "flip",
-    "round_into",
-]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

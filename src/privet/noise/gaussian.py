@@ -10,8 +10,6 @@ from privet.noise.exact import exact_gaussian_pair
 from privet.noise.fast import Floats, Integers, Scratch, drawn, exponential, flip, round_into
 from privet.randomness import Random, Words
 
-__all__ = ["fill_gaussian", "rounded_gaussian"]
-
 ERROR = 2.0**-45
 """Bound on the error of a coordinate on the fast path, in standard deviations; section 2 of the proof."""
 

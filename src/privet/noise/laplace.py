@@ -8,8 +8,6 @@ from privet.noise.exact import exact_laplace
 from privet.noise.fast import Floats, Integers, Scratch, drawn, exponential, flip, round_into
 from privet.randomness import Random
 
-__all__ = ["fill_laplace", "rounded_laplace"]
-
 ERROR = 2.0**-43
 """Bound on the error of a coordinate on the fast path, in scales; section 2 of the proof."""
 

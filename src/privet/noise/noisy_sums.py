@@ -14,8 +14,6 @@ from privet.noise.gaussian import fill_gaussian
 from privet.noise.laplace import fill_laplace
 from privet.randomness import Random
 
-__all__ = ["add_gaussian", "add_laplace"]
-
 _MOST_UNITS = 2.0**60
 _FINE = 20  # the released lattice has 2²⁰ to 2²¹ steps in one standard deviation, if the sum's own is finer
 _CLAMP = 1 << 62

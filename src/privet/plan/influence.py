@@ -14,18 +14,6 @@ from privet._checks import whole
 from privet.clipping import Bounding
 from privet.privacy import Neighbours, check_neighbours, sensitivity_factor
 
-__all__ = [
-    "Bounded",
-    "Computed",
-    "Histograms",
-    "Influence",
-    "MomentSums",
-    "Reach",
-    "SecondMoments",
-    "own_relation",
-    "unit_clip",
-]
-
 
 @runtime_checkable
 class Reach(Protocol):

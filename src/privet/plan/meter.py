@@ -18,8 +18,6 @@ from privet.plan.release import Release
 from privet.privacy import Guarantee
 from privet.randomness import Random, system_random
 
-__all__ = ["Meter"]
-
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 _COUNT_BITS = 12  # a standard deviation of noise on counts is at least 2¹² lattice steps

@@ -19,8 +19,6 @@ from privet.plan.release import Release
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit, sensitivity_factor
 from privet.sampling import FullBatch, Sampling
 
-__all__ = ["PERSON", "Plan", "check_budget", "gradient_plan", "whole_noise"]
-
 PERSON = "a person's share is the mean over all rows of that person, which are under one label"
 """What a guarantee for people rests on."""
 

@@ -20,8 +20,6 @@ from privet.plan.plan import Plan
 from privet.plan.release import Release
 from privet.privacy import Budget
 
-__all__ = ["VERSION", "plan_from_json", "plan_to_json"]
-
 VERSION = 1
 _BOUNDS = {
     kind.__name__: kind

@@ -12,8 +12,6 @@ from privet.sampling import FullBatch
 if TYPE_CHECKING:
     from privet.plan.plan import Plan
 
-__all__ = ["printed", "shares"]
-
 
 def shares(plan: Plan) -> dict[str, float] | None:
     """Each release's share of the budget, if all are Gaussian noise on sums over all records; else None.

@@ -13,8 +13,6 @@ from privet.plan.influence import Influence, Reach, own_relation, unit_clip
 from privet.privacy import Neighbours
 from privet.sampling import FullBatch, Sampling
 
-__all__ = ["Release"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Release:

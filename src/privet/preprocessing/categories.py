@@ -20,8 +20,6 @@ from privet.preprocessing.ranges import check_noise, chosen_columns
 from privet.privacy import Neighbours, check_delta
 from privet.randomness import Random
 
-__all__ = ["LearntCategories", "NameFinder", "leak", "name_threshold", "private_categories"]
-
 _COUNTS, _SHOWN = "counts of names", "names above the threshold"
 
 _ROUNDING = 2.0**-11

@@ -22,8 +22,6 @@ from privet.preprocessing.encoding import (
 from privet.preprocessing.schema import Schema, Target
 from privet.preprocessing.targets import decode_target, encode_target
 
-__all__ = ["TableEncoder"]
-
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Rows of a table as bounded features, by a schema alone.

@@ -17,18 +17,6 @@ from privet.errors import InvalidParameter
 from privet.preprocessing.scaling import scaling_from
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
-__all__ = [
-    "check_extra",
-    "check_known",
-    "encode",
-    "ends_of",
-    "feature_bounds",
-    "feature_names",
-    "features",
-    "number_ends",
-    "row_scale",
-]
-
 Floats = NDArray[np.float64]
 Slot = tuple[int, NDArray[np.int64], Floats, NDArray[np.int64]]
 Value = Callable[[Column, Floats], Floats]

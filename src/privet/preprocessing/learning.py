@@ -22,8 +22,6 @@ from privet.preprocessing.schema import Category, Column, Schema, Target
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours
 from privet.randomness import Random
 
-__all__ = ["ASSUMPTION", "ONE_ROW", "LearntSchema", "SchemaLearner", "learn_schema"]
-
 ASSUMPTION = "a record is one row of the table; the columns' names and kinds are public"
 ONE_ROW = "all rows of a person are under one label, and one is learnt from; the columns' names and kinds are public"
 

@@ -19,8 +19,6 @@ from privet.preprocessing.schema import Number
 from privet.privacy import Neighbours
 from privet.randomness import Random
 
-__all__ = ["Moments", "private_moments"]
-
 _MOMENTS = "moments"
 
 _GRID = 16  # a value in [-1, 1] is a whole number of 2^-16; its square of 2^-32

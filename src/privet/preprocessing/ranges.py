@@ -18,8 +18,6 @@ from privet.plan import Histograms, Meter, Plan, Release
 from privet.privacy import Neighbours
 from privet.randomness import Random
 
-__all__ = ["LearntRanges", "RangeFinder", "check_noise", "chosen_columns", "private_ranges"]
-
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

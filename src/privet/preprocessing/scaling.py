@@ -13,8 +13,6 @@ from scipy import sparse
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 
-__all__ = ["Scaling", "given_scaling", "scaling_by_norm", "scaling_from"]
-
 _ROWS = 1 << 12
 
 Vector = NDArray[np.float64]

@@ -11,8 +11,6 @@ from typing import Any, Literal, get_args
 from privet.data.cells import text_of
 from privet.errors import InvalidParameter
 
-__all__ = ["Category", "Column", "Kind", "Missing", "Number", "Schema", "Target"]
-
 Missing = Literal["neutral", "indicator"]
 """What stands for a value that is missing, unlisted or unreadable: zeros alone, or a 1 in a column of its own as well.
 Either way the column's share of a row has norm at most 1."""

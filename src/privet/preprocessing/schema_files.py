@@ -12,8 +12,6 @@ from typing import Any
 from privet.errors import InvalidParameter
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
-__all__ = ["dump_schema", "parse_schema", "read_schema", "schema_skeleton", "write_schema"]
-
 _KEYS = {
     "number": {"range", "log", "missing"},
     "category": {"values", "missing"},

@@ -14,8 +14,6 @@ from privet.errors import InvalidParameter
 from privet.preprocessing.encoding import ends_of
 from privet.preprocessing.schema import Target
 
-__all__ = ["decode_target", "encode_target"]
-
 Floats = NDArray[np.float64]
 
 

@@ -16,8 +16,6 @@ from privet.problems.grouped import GroupedProblem
 from privet.problems.linear_problem import LinearProblem
 from privet.problems.protocol import Problem
 
-__all__ = ["Facts", "facts_of", "public_count"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:

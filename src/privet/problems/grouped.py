@@ -18,8 +18,6 @@ from privet.privacy import Unit
 from privet.problems.linear_model import LinearModel
 from privet.sums import Table, glm_sum, gram_sum, people_scalar_sum, people_sum, row_weights, scalar_sum, split_people
 
-__all__ = ["GroupedProblem", "numbered"]
-
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 

@@ -16,8 +16,6 @@ from privet.geometry import ConvexSet
 from privet.losses import Loss, Ridge
 from privet.privacy import Unit
 
-__all__ = ["LinearModel"]
-
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 _Pointwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]

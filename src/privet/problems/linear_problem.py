@@ -15,8 +15,6 @@ from privet.privacy import Unit
 from privet.problems.linear_model import LinearModel
 from privet.sums import Table, curvature_sum, glm_sum, gram_sum, scalar_sum
 
-__all__ = ["LinearProblem"]
-
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 

@@ -18,8 +18,6 @@ from privet.problems.linear_problem import LinearProblem
 from privet.problems.records import RecordProblem
 from privet.sums import bounded_table
 
-__all__ = ["glm", "per_record"]
-
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 _ROWS = 256  # rows that a feature map sees at a time

@@ -13,8 +13,6 @@ from privet.geometry import ConvexSet
 from privet.losses import Ridge
 from privet.privacy import Unit
 
-__all__ = ["Problem"]
-
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 

@@ -17,8 +17,6 @@ from privet.losses import RecordLoss, Ridge
 from privet.privacy import Unit
 from privet.sums import record_sum
 
-__all__ = ["RecordProblem"]
-
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 

@@ -22,8 +22,6 @@ from privet.errors import InvalidParameter
 from privet.randomness.draws import whole
 from privet.randomness.generator import Random, stuck
 
-__all__ = ["binomial"]
-
 _CUT = 2.0**-80  # of the mode's probability: where the float table ends
 _MOST_VARIANCE = 2.0**32
 _CACHED_VARIANCE = 2.0**28

@@ -9,8 +9,6 @@ from privet._checks import is_whole
 from privet.errors import InvalidParameter
 from privet.randomness.generator import Random
 
-__all__ = ["choose", "integers_below", "uniforms"]
-
 _LARGEST = 1 << 62
 
 

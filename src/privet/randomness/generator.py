@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from privet._checks import is_whole, whole
 from privet.errors import InvalidParameter
 
-__all__ = ["Random", "Words", "fixed_seed_voids_guarantee", "system_random"]
-
 Words: TypeAlias = NDArray[np.uint64]
 
 _CHUNK = 1 << 20  # bytes under one key

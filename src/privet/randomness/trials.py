@@ -12,8 +12,6 @@ from privet._checks import between, is_number
 from privet.errors import InvalidParameter
 from privet.randomness.generator import Random, stuck
 
-__all__ = ["happens", "negative_binomial_trials", "poisson_trials"]
-
 _HALF = Fraction(1, 2)
 
 

@@ -13,8 +13,6 @@ from privet.report.canvas import FAINT, INK, canvas, styles
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["accuracy_figure"]
-
 
 def accuracy_figure(
     scores: Mapping[float, Sequence[float]],

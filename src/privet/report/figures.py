@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["comparison_figure", "profile_figure", "steps_figure", "tradeoff_figure"]
-
 
 def profile_figure(
     runs: Event | Mapping[str, Event],

@@ -16,8 +16,6 @@ from privet.accounting.tradeoff import Profile, best_attack, best_guess, check_p
 from privet.errors import InvalidParameter
 from privet.privacy import Guarantee, Neighbours, Words, check_neighbours, down, up, words
 
-__all__ = ["SMALLEST", "Attack", "Meaning", "meaning", "reach", "run_profile"]
-
 SMALLEST = 1e-12  # a profile is shown down to about this delta
 
 

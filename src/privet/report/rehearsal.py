@@ -11,8 +11,6 @@ import numpy as np
 
 from privet.errors import InvalidParameter
 
-__all__ = ["Rehearsal", "rehearse"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rehearsal:

@@ -14,8 +14,6 @@ from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 from privet.randomness import Random, binomial, choose
 
-__all__ = ["Cyclic", "FixedSize", "FullBatch", "OneRecord", "Poisson", "Sampling"]
-
 IntArray = NDArray[np.int64]
 
 

@@ -29,8 +29,6 @@ from privet.solvers.solver import ready, solve
 from privet.solvers.stochastic_descent import DPSGD
 from privet.solvers.updates import UpdateRule
 
-__all__ = ["CHOICE", "BestIterate", "Choice", "best_iterate", "choose_best"]
-
 Vector = NDArray[np.float64]
 CHOICE = "choice"
 

@@ -16,8 +16,6 @@ from privet.solvers.result import Result
 from privet.solvers.stochastic_descent import dp_sgd
 from privet.solvers.updates import StepSize, UpdateRule
 
-__all__ = ["dp_gd"]
-
 
 def dp_gd(
     problem: Problem,

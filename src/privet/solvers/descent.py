@@ -19,15 +19,6 @@ from privet.solvers.progress import shown
 from privet.solvers.result import Result
 from privet.solvers.updates import UpdateRule
 
-__all__ = [
-    "Path",
-    "ReleaseRule",
-    "check_release",
-    "descend",
-    "descended",
-    "starting_point",
-]
-
 Vector = NDArray[np.float64]
 ReleaseRule = Literal["average", "last", "all", "tail_average"]
 """What is published of w_0, …, w_k after k noisy gradients: their mean, the last, all of them, or the mean of the last

@@ -17,8 +17,6 @@ from itertools import accumulate, pairwise
 from privet.randomness import Random
 from privet.randomness.generator import stuck
 
-__all__ = ["Weights", "exact_choice", "exact_fraction", "exponential_weights", "piece_weights"]
-
 Weights = Callable[[int], Sequence[int]]
 """From a number of digits to one whole number an outcome, each within 2 of 10^digits × its weight."""
 

@@ -28,17 +28,6 @@ from privet.solvers.scores import climbed, compared, interval, knots_of
 from privet.solvers.solver import ready
 from privet.theory import exponential_mechanism_bound
 
-__all__ = [
-    "DRAW",
-    "Exponential",
-    "as_candidates",
-    "drawing_facts",
-    "exponential_mechanism",
-    "mechanism_epsilon",
-    "penalties",
-    "pure_guarantee",
-]
-
 Vector = NDArray[np.float64]
 DRAW = "draw"
 _BITS = 40  # of the place inside a piece

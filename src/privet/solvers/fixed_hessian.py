@@ -21,8 +21,6 @@ from privet.solvers.result import Result
 from privet.solvers.solver import ready, solve
 from privet.solvers.updates import GradientStep
 
-__all__ = ["SECOND_MOMENT", "FixedHessian", "check_smooth", "fixed_hessian_descent"]
-
 Vector = NDArray[np.float64]
 SECOND_MOMENT = "second moment XᵀX"
 

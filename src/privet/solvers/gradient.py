@@ -11,8 +11,6 @@ from privet.plan import Meter, Plan
 from privet.problems import Problem
 from privet.sampling import Cyclic
 
-__all__ = ["PrivateGradient", "check_problem"]
-
 Vector = NDArray[np.float64]
 
 

@@ -25,8 +25,6 @@ from privet.problems import LinearProblem
 from privet.solvers.smooth_model import smoothness
 from privet.sums import gram_sum
 
-__all__ = ["Minimiser"]
-
 Vector = NDArray[np.float64]
 
 _DEPTH = 128  # products added up in one go

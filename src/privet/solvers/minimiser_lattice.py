@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from privet.errors import InvalidParameter
 from privet.solvers.minimise import Minimiser
 
-__all__ = ["lattice_of", "on_lattice", "slack_of"]
-
 Vector = NDArray[np.float64]
 _LATTICE = 40  # bits of the noise's standard deviation
 

@@ -34,8 +34,6 @@ from privet.solvers.solver import ready, solve
 from privet.solvers.updates import GradientStep
 from privet.sums import curvature_sum
 
-__all__ = ["Newton", "newton_descent"]
-
 Vector = NDArray[np.float64]
 _TURN = "one record turns the inverse Hessian by at most k/(l^2 + lk), k its curvature and l what is added to it"
 

@@ -14,8 +14,6 @@ from privet.errors import InvalidParameter
 from privet.geometry.convex_set import length
 from privet.plan import Meter
 
-__all__ = ["DIRECTIONS", "direction_sensitivity", "gradient_size", "newton_direction", "noisy_direction"]
-
 Vector = NDArray[np.float64]
 DIRECTIONS = "directions"
 _SOLVE = 2.0**-12  # error of the computed direction, in units of its sensitivity

@@ -22,8 +22,6 @@ from privet.solvers.gradient import check_problem
 from privet.solvers.one_step import OneStep
 from privet.sums import norm_counts, sandwich_sums
 
-__all__ = ["ALTERED", "BREAD", "GRADIENT", "MEAT", "NORMS", "NewtonInference"]
-
 Vector = NDArray[np.float64]
 NORMS = "gradient norms"
 GRADIENT = "final gradient"

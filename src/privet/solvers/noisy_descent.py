@@ -25,8 +25,6 @@ from privet.solvers.updates import GradientStep, StepSize
 from privet.theory import plan_for
 from privet.theory.prescription import Method, Prescription
 
-__all__ = ["NoisyGradientDescent", "noisy_gradient_descent", "proven_lipschitz"]
-
 _METHODS: dict[ReleaseRule, Method] = {
     "average": "average",
     "all": "last_linear",  # of all iterates, coef is the last

@@ -24,8 +24,6 @@ from privet.solvers.smooth_model import default_reach, gradient_bound, max_recor
 from privet.solvers.solver import ready, solve
 from privet.solvers.tilt import Tilt, settled, tilt_for
 
-__all__ = ["ObjectivePerturbation", "objective_perturbation"]
-
 TILTED = "minimiser of the perturbed objective"
 _DELTA_SHARE = 0.9  # of delta, beside other releases, which are Gaussian
 

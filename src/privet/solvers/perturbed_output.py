@@ -24,8 +24,6 @@ from privet.solvers.smooth_model import default_reach, gradient_bound, max_recor
 from privet.solvers.solver import ready, solve
 from privet.theory import output_perturbation_bound, plan_for
 
-__all__ = ["OutputPerturbation", "SolvedTo", "output_perturbation"]
-
 MINIMISER = "minimiser"
 _FINE = 2.0**-16  # the tolerance aimed at, as a part of the sensitivity
 

@@ -10,8 +10,6 @@ from privet.problems import Problem
 from privet.solvers.descent import Path, ReleaseRule, check_release, descend, starting_point
 from privet.solvers.updates import GradientStep, StepSize, UpdateRule
 
-__all__ = ["projected_gradient_descent"]
-
 Vector = NDArray[np.float64]
 
 

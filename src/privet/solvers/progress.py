@@ -6,8 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 
-__all__ = ["shown"]
-
 _PATIENCE = 2.0  # seconds before the line appears
 _EVERY = 0.2  # seconds between two looks of it
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from privet.plan import Plan
 from privet.privacy import Guarantee
 
-__all__ = ["Result"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Result:

@@ -13,8 +13,6 @@ from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.problems import Problem
 
-__all__ = ["Scores", "climbed", "compared", "interval", "knots_of"]
-
 Vector = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ from privet.losses import Loss
 from privet.plan import Plan
 from privet.problems import Facts, Problem
 
-__all__ = ["default_reach", "gradient_bound", "max_records", "smoothness"]
-
 
 def gradient_bound(facts: Facts, clip: float | None) -> float:
     """The bound on a record's gradient, if the clipped loss is convex and smooth by public facts."""

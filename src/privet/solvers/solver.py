@@ -12,8 +12,6 @@ from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
 from privet.solvers.result import Result
 
-__all__ = ["Solver", "ready", "solve"]
-
 
 @runtime_checkable
 class Solver(Protocol):

@@ -20,8 +20,6 @@ from privet.solvers.result import Result
 from privet.solvers.solver import ready, solve
 from privet.solvers.updates import GradientStep, StepSize, UpdateRule
 
-__all__ = ["DPSGD", "dp_sgd", "follow"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DPSGD:

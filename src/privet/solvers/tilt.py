@@ -15,8 +15,6 @@ from privet.solvers.minimise import Minimiser
 from privet.solvers.minimiser_lattice import lattice_of, slack_of
 from privet.solvers.tilt_cost import tilt_epsilon, tilt_multiplier
 
-__all__ = ["Tilt", "settled", "tilt_for"]
-
 _BLUR_EPSILON = 0.02  # of epsilon, for the noise that hides the solver's tolerance
 _BLUR_DELTA = 0.01  # of delta
 _CURVATURE = 0.1  # of epsilon, what the default penalty lets the Jacobian cost at most; log 2 at the very most

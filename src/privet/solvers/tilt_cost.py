@@ -8,8 +8,6 @@ from privet.accounting.numerics import downward, upward
 from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
 from privet.privacy import Neighbours, check_neighbours
 
-__all__ = ["tilt_epsilon", "tilt_multiplier"]
-
 
 def tilt_epsilon(*, noise_multiplier: float, jacobian: float, delta: float, neighbours: Neighbours) -> float:
     """The epsilon of the exact minimiser of a tilted objective at `delta`; rounded upwards.

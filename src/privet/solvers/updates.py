@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from privet.errors import InvalidParameter
 
-__all__ = ["Adafactor", "Adam", "AdamW", "GradientStep", "Move", "StepSize", "UpdateRule"]
-
 Vector = NDArray[np.float64]
 StepSize = float | Callable[[int], float]
 """A constant, or a function of the step, which is counted from 1."""

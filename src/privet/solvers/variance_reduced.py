@@ -20,8 +20,6 @@ from privet.solvers.result import Result
 from privet.solvers.solver import ready, solve
 from privet.solvers.updates import GradientStep, StepSize
 
-__all__ = ["DPSVRG", "dp_svrg"]
-
 Vector = NDArray[np.float64]
 
 

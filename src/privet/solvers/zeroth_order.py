@@ -22,8 +22,6 @@ from privet.solvers.result import Result
 from privet.solvers.solver import ready, solve
 from privet.solvers.updates import GradientStep, StepSize
 
-__all__ = ["ZerothOrder", "zeroth_order_descent"]
-
 Vector = NDArray[np.float64]
 
 

@@ -16,8 +16,6 @@ from threadpoolctl import ThreadpoolController
 from privet.sums.compiled import Kernels, kernels_for
 from privet.sums.table import Table
 
-__all__ = ["IntArray", "Work", "blas", "block_rows", "pooled", "product", "shared", "workers_for"]
-
 _BLOCK = 2**19  # values a block of floats holds: four megabytes, well inside the last cache
 _MOST_ROWS = 4096  # so that a block's shares, below 2^41 each, sum exactly in floats
 _NARROW = 4  # blocks of 16-bit rows are so many times longer: less talk between threads, and as many bytes

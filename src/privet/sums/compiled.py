@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Kernels", "kernels", "kernels_for"]
-
 _ROWS = 4096  # shares below 2^41, of so many records, are below 2^53
 _WORTH_LOADING = 2**24  # values in one sum that pay for loading the compiler, a fifth of a second, in a fit of 40 steps
 _WORTH_CALLING = 2**16  # values that pay for a call once that is done

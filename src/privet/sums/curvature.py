@@ -12,8 +12,6 @@ from privet.sums.blocks import IntArray, Work, shared
 from privet.sums.glm import Derivative, _rounded
 from privet.sums.table import Table
 
-__all__ = ["curvature_sum"]
-
 _MOST_BITS = 5  # beyond the rows' own 15: a block of 2^12 products of 2^40 is below 2^53
 
 

@@ -20,8 +20,6 @@ from privet.errors import InvalidParameter
 from privet.sums.blocks import IntArray, Work, product, shared
 from privet.sums.table import Table
 
-__all__ = ["Derivative", "glm_sum", "gram_sum", "scalar_sum"]
-
 _THETA_BITS = 37  # with rows of 2^15 units, by Cauchy and Schwarz no partial sum of ⟨x, θ⟩ reaches 2^53
 
 

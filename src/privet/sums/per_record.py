@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
 from privet.clipping.rules import Bounding
 
-__all__ = ["record_sum"]
-
 _ROWS = 2**12
 
 

@@ -22,8 +22,6 @@ from privet.sums.glm import Derivative, _rounded
 from privet.sums.per_record import _bounded
 from privet.sums.table import Table
 
-__all__ = ["People", "people_scalar_sum", "people_sum", "row_weights", "split_people"]
-
 Vector = NDArray[np.float64]
 _MOST_ROWS = 4096  # of a block; as `block_rows` has it
 _FEW = 128  # rows of a person that may each be 2^46 units long

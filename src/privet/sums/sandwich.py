@@ -14,8 +14,6 @@ from privet.sums.blocks import IntArray, Work, shared
 from privet.sums.glm import Derivative, _rounded
 from privet.sums.table import Table
 
-__all__ = ["norm_counts", "sandwich_sums"]
-
 _ROW_BITS = 5  # beyond the rows' own 15, as in curvature.py: a block of 2^12 products of 2^40 is below 2^53
 _CLIP_BITS = 20  # of a gradient of the clip's length
 

@@ -14,8 +14,6 @@ from scipy import sparse
 from privet.clipping.lattice import check_clip
 from privet.data import matrix
 
-__all__ = ["Table", "bounded_table"]
-
 _ROWS = 1 << 12  # rows prepared at a time, at most
 _VALUES = 1 << 17  # and values: a block and what is made of it stay in a core's own cache
 

@@ -23,17 +23,6 @@ from privet.theory.risk import (
     whole,
 )
 
-__all__ = [
-    "average_iterate_bound",
-    "estimated_gradient_bound",
-    "gradient_descent_bound",
-    "last_iterate_bound",
-    "linear_decay_bound",
-    "nikolov_bound",
-    "rank_bound",
-    "second_moment",
-]
-
 
 def second_moment(
     *, steps: int, lipschitz: float, d: int, noise_stddev: float, noisy_steps: int | None = None

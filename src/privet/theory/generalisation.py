@@ -8,13 +8,6 @@ from privet.accounting.numerics import upward
 from privet.errors import InvalidParameter
 from privet.theory.risk import RiskBound, at_least_zero, bound, positive, probability, whole
 
-__all__ = [
-    "glm_population_bound",
-    "lipschitz_gap",
-    "uniform_convergence_gap",
-    "uniform_convergence_sample_size",
-]
-
 
 def uniform_convergence_sample_size(
     *, concepts: int, accuracy: float, failure_probability: float, two_sided: bool = False

@@ -9,8 +9,6 @@ from privet.errors import InvalidParameter
 from privet.privacy import Budget
 from privet.theory.risk import positive, whole
 
-__all__ = ["Order", "printed_order"]
-
 Order = Literal[
     "theorem_2_6", "exponential", "output_perturbation", "objective_perturbation", "last_iterate", "nikolov"
 ]

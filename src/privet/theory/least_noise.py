@@ -9,8 +9,6 @@ from privet.accounting.numerics import upward
 from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.privacy import check_delta, check_epsilon
 
-__all__ = ["check_run", "exact_noise"]
-
 
 def exact_noise(*, epsilon: float, delta: float, steps: int = 1, sensitivity: float) -> float:
     """Return the least noise standard deviation that certainly makes `steps` releases (epsilon, delta)-private.

@@ -6,8 +6,6 @@ import math
 
 from privet.theory.risk import CONVEX, LIPSCHITZ, RiskBound, bound, positive, smaller, trivial_bound, whole
 
-__all__ = ["exponential_mechanism_bound", "logistic_lipschitz", "output_perturbation_bound"]
-
 
 def output_perturbation_bound(
     *, distance: float, diameter: float, lipschitz: float, d: int, regularisation: float, noise_stddev: float

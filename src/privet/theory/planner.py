@@ -15,8 +15,6 @@ from privet.theory.prescription import Method, Prescription, Schedule
 from privet.theory.risk import RiskBound, positive, whole
 from privet.theory.setting import MOST_STEPS, Setting, checked_diameter, last_iterate_steps, whole_steps
 
-__all__ = ["plan_for"]
-
 _SLACK = math.sqrt(2.0) - 1.0
 
 

@@ -11,8 +11,6 @@ from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours
 from privet.theory.risk import RiskBound, whole
 
-__all__ = ["Method", "Prescription", "Schedule"]
-
 Method = Literal["average", "last", "last_linear", "rank", "nikolov", "output_perturbation", "exponential"]
 """What is released, and by which theorem: see `plan_for`."""
 

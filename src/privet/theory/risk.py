@@ -8,20 +8,6 @@ from functools import partial
 from privet import _checks
 from privet.accounting.numerics import upward
 
-__all__ = [
-    "CONVEX",
-    "DISTANCE",
-    "LIPSCHITZ",
-    "RiskBound",
-    "at_least_zero",
-    "bound",
-    "positive",
-    "probability",
-    "smaller",
-    "trivial_bound",
-    "whole",
-]
-
 CONVEX = "the loss of every record is convex in the parameters"
 LIPSCHITZ = (
     "every record's gradient has norm at most `lipschitz`; if it is clipped to that, the bound is for the clipped loss"

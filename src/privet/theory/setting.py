@@ -19,8 +19,6 @@ from privet.privacy import Budget, Neighbours, sensitivity_factor
 from privet.theory.least_noise import exact_noise
 from privet.theory.risk import RiskBound, positive, whole
 
-__all__ = ["MOST_STEPS", "Setting", "checked_diameter", "last_iterate_steps", "noise_to_signal", "whole_steps"]
-
 MOST_STEPS = 2**62
 _PRIVATE_COUNT = "the number of records is private: `n` is a public number that is at least as large, the risk is sum/n"
 

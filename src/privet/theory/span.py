@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from privet.errors import InvalidParameter
 from privet.theory.risk import at_least_zero
 
-__all__ = ["projector", "rank", "seminorm"]
-
 
 def projector(X_public: ArrayLike, *, tol: float | None = None) -> NDArray[np.float64]:
     """Return M, the orthogonal projector on the span of the rows of `X_public`; (d, d).

@@ -28,8 +28,6 @@ from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 from privet.accounting.pairs.truncated_mixture import CutPair
 from privet.accounting.renyi_orders import hook
 
-__all__ = ["MOST_RATE", "Levels", "one_step_delta"]
-
 MOST_RATE = 0.5  # beyond it w₋ may be near 0, and 1 + (w₋ - 1) loses digits that no bound here counts
 
 _DIGITS = 20.0  # natural log of the relative accuracy aimed at

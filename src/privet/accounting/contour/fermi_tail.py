@@ -25,8 +25,6 @@ from privet.accounting.pairs.elementary import GaussianPair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Pair, Reals
 
-__all__ = ["Tail", "fermi_tail"]
-
 _MOST_NODES = 6000
 _GAUSS = np.polynomial.legendre.leggauss(24)
 _RHO = 2.4  # Bernstein ellipse of every panel

@@ -25,8 +25,6 @@ from privet.accounting.renyi_orders import (
     rough_log_moment,
 )
 
-__all__ = ["Look", "contour_delta", "contour_epsilon", "contour_upper"]
-
 _LEAST_TILT = 1e-9  # below it, no moment is finite that floats can hold: losses beyond all meaning
 
 

@@ -21,8 +21,6 @@ from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 from privet.accounting.pairs.truncated_mixture import CutPair
 from privet.accounting.renyi_orders import Steps, hook, infinite_mass, log_moment, rough_log_moment
 
-__all__ = ["Bracketing", "Line", "largest_below", "solve"]
-
 _DIGITS = 21.0  # natural log of the relative accuracy aimed at
 _MOST_NODES = 6000
 _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper

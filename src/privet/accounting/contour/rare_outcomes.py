@@ -27,8 +27,6 @@ from privet.accounting.pairs.pair import Pair
 from privet.accounting.pairs.truncated_mixture import CutPair
 from privet.accounting.renyi_orders import Steps, best_order
 
-__all__ = ["line_delta", "line_epsilon", "rare_delta", "rare_epsilon", "surely_free", "without_rare"]
-
 Bracket = tuple[float, float]
 
 _NARROW = 2e-6  # a bracket of this relative width needs no second look

@@ -16,8 +16,6 @@ from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-__all__ = ["TurnedMixture"]
-
 _ANGLE = 0.6 * math.pi  # s·eta: how far the line of integration of one step's moment is turned
 _HALF_STRIP = 0.3 * math.pi
 _REACH = 40.0  # nodes of relative weight below e^-40 are dropped

@@ -19,9 +19,6 @@ from privet.accounting.fourier.pilot import Pilot, centre, pilot
 from privet.accounting.pairs.pair import Tails
 from privet.errors import InvalidParameter
 
-__all__ = ["fourier_delta", "fourier_epsilon"]
-
-
 _TRIM = 1e-10  # share of δ that a step's losses beyond its lattice may make up
 _TAIL = 1e-8  # tilted mass allowed outside the window, by a Chernoff bound
 _FEWEST, _MOST = 1 << 14, 1 << 19  # points of the transform

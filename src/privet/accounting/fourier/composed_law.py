@@ -17,8 +17,6 @@ from scipy import fft
 from privet.accounting.fourier.lattice_laws import Law
 from privet.accounting.fourier.pilot import Window
 
-__all__ = ["ComposedLaw", "compose"]
-
 Floats = npt.NDArray[np.float64]
 
 _UNIT = 2.0**-53

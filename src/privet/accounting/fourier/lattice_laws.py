@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from privet.accounting.pairs.pair import Tails
 
-__all__ = ["LARGEST_LOSS", "Cells", "Law"]
-
 Floats = npt.NDArray[np.float64]
 
 LARGEST_LOSS = 690.0  # e^±690 are ordinary floats; mass beyond is moved to the safe side

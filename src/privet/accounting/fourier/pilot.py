@@ -17,8 +17,6 @@ import numpy.typing as npt
 from privet.accounting.fourier.lattice_laws import LARGEST_LOSS
 from privet.accounting.pairs.pair import Tails
 
-__all__ = ["Pilot", "Window", "centre", "pilot"]
-
 Floats = npt.NDArray[np.float64]
 
 _SCALES = 40  # points per decade-ish of geometric refinement, either side of a centre

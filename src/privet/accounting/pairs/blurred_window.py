@@ -23,8 +23,6 @@ from privet.accounting.pairs.cut_curve import Curve, Nodes
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-__all__ = ["Window"]
-
 _STRIP = 38.0  # log of one over the trapezoid error aimed at, relative to what is integrated
 _SPECIAL = 1e-13  # relative error of the complex error function
 

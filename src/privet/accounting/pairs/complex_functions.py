@@ -6,8 +6,6 @@ import numpy as np
 
 from privet.accounting.pairs.pair import Complexes
 
-__all__ = ["expm1", "log1p"]
-
 
 def expm1(z: Complexes) -> Complexes:
     """e^z - 1 with relative accuracy near 0 (NumPy's complex expm1 is only accurate in the absolute sense)."""

@@ -19,8 +19,6 @@ from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Complexes, Reals
 
-__all__ = ["Curve", "Nodes"]
-
 _LEFT = 60.0  # log of one over the size of φ left of the first node
 _MOST_NODES = 20_000
 _MOST_POWER = 600.0

@@ -23,9 +23,6 @@ from privet.accounting.pairs.selected import MomentsOnly, SelectedBound, log_mea
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 
-__all__ = ["Direction", "directions", "known_by_moments_only", "leaves", "sensitivity"]
-
-
 Steps = tuple[tuple[Pair, int], ...]
 
 

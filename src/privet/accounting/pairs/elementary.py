@@ -10,8 +10,6 @@ from scipy.special import ndtr
 
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-__all__ = ["BoundedRangePair", "ConcentratedBound", "DiscretePair", "GaussianPair", "LaplacePair", "mixed_loss"]
-
 
 def mixed_loss(rate: float, loss: float) -> float:
     """log(1 - q + q·e^loss), to rounding."""

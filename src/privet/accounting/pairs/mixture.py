@@ -26,8 +26,6 @@ from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.mixture_grid import CUT, Grid, Kind, exponents, lay_grid
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-__all__ = ["MixturePair"]
-
 _BLOCK = 200_000  # complex numbers worked on at a time
 
 

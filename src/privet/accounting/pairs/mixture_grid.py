@@ -11,8 +11,6 @@ import numpy as np
 from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.pair import Complexes, Reals
 
-__all__ = ["CUT", "Grid", "Kind", "exponents", "lay_grid"]
-
 Kind = Literal["remove", "add", "replace"]
 
 CUT = 60.0  # log of the relative size below which quadrature nodes are dropped

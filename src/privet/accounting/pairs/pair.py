@@ -6,8 +6,6 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-__all__ = ["UNIT", "Complexes", "Pair", "Reals", "Tails"]
-
 # NumPy's stubs lose track of the dtype in mixed arithmetic; the names still tell the reader what is meant.
 Reals = NDArray[Any]
 Complexes = NDArray[Any]

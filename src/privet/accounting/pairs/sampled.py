@@ -18,8 +18,6 @@ from privet.accounting.pairs.elementary import LaplacePair, mixed_loss
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-__all__ = ["FixedSizePair", "SampledLaplacePair"]
-
 _RULE = np.polynomial.legendre.leggauss(24)
 _PANEL_ERROR = 64 / 15 / (1 - 1 / 9) * 9.0**-24  # of a 24-point panel, per unit modulus on the ellipse rho = 3
 

@@ -14,8 +14,6 @@ import numpy as np
 from privet.accounting.pairs.elementary import ConcentratedBound
 from privet.accounting.pairs.pair import Complexes, Pair, Reals
 
-__all__ = ["MomentsOnly", "SelectedBound", "log_mean_trials"]
-
 _ORDERS = np.geomspace(1e-3, 1e5, 161)
 
 

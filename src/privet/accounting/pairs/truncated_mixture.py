@@ -23,8 +23,6 @@ from privet.accounting.pairs.cut_curve import Curve, Nodes
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-__all__ = ["CutPair"]
-
 _DEPTH = 50.0  # log of one over the size below which nodes near the cut are dropped
 _STRIP = 48.0  # log of one over the trapezoid error aimed at
 _BLOCK = 200_000

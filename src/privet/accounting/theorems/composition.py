@@ -27,8 +27,6 @@ from privet._checks import whole
 from privet.accounting.numerics import bracketed_root, upward
 from privet.privacy import check_delta, check_epsilon
 
-__all__ = ["Cost", "advanced", "advanced_epsilon", "basic", "optimal_delta", "optimal_epsilon"]
-
 _EPS = 2.0**-52
 
 

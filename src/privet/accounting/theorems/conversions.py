@@ -27,23 +27,6 @@ from privet.accounting.numerics import bracketed_root, downward, upward
 from privet.errors import InvalidParameter
 from privet.privacy import check_delta, check_epsilon
 
-__all__ = [
-    "bounded_range_rho",
-    "gaussian_rho",
-    "gaussian_tail",
-    "gaussian_tail_epsilon",
-    "group",
-    "group_mu",
-    "pure_mu",
-    "pure_rho",
-    "renyi_delta",
-    "renyi_epsilon",
-    "zcdp_epsilon",
-    "zcdp_rho",
-    "zcdp_tight_epsilon",
-    "zcdp_tight_rho",
-]
-
 
 def renyi_delta(exponents: ArrayLike, log_moments: ArrayLike, *, epsilon: float) -> float:
     """Return the least delta at `epsilon` that any of the given log moments proves, rounded upwards.

@@ -29,8 +29,6 @@ from privet.accounting.numerics import bracketed_root
 from privet.errors import InvalidParameter
 from privet.privacy import check_delta, check_epsilon
 
-__all__ = ["MARGIN", "delta_bounds", "epsilon_bounds", "largest_mu", "profile"]
-
 MARGIN = 1e-12
 _WIDER = 1.25e-12  # for inversions: what they return also passes the check by `delta_bounds`, rounding included
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)

@@ -18,8 +18,6 @@ from privet.accounting.numerics import bracketed_root, downward, upward
 from privet.errors import RuleOutOfRange
 from privet.privacy import check_delta, check_epsilon
 
-__all__ = ["SHORTCUT_LIMIT", "amplified", "base_epsilon_for", "rate_for", "shortcut", "shortcut_limit"]
-
 SHORTCUT_LIMIT = 1.25643120862616
 """Just below 1.2564312086261697, the root of e^x − 1 = 2x: up to there the shortcut is true at every rate."""
 

@@ -29,8 +29,6 @@ from scipy.special import ndtr
 
 from privet.accounting.theorems.gaussian_profile import delta_bounds
 
-__all__ = ["Lines", "fixed_size", "poisson"]
-
 Vector = NDArray[np.float64]
 Batches = list[tuple[float, tuple[int, ...]]]
 """Every batch, as the chance of it and its members."""

@@ -24,8 +24,6 @@ import numpy as np
 from privet.clipping import Clip
 from privet.sums import record_sum
 
-__all__ = ["MeanErrors", "clip_before_or_after"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MeanErrors:

@@ -28,8 +28,6 @@ from privet.lectures.toy_problems import average_loss, pointwise
 from privet.losses import AbsoluteLoss
 from privet.solvers.plain_descent import projected_gradient_descent
 
-__all__ = ["comes_nearer", "distances", "short_enough"]
-
 _LOSS = pointwise(AbsoluteLoss(), [[1.0]], [0.0])  # |w|, of one public record
 
 

@@ -38,8 +38,6 @@ from privet.privacy import Budget
 from privet.solvers import GradientStep
 from privet.solvers.descent import descend
 
-__all__ = ["PRINTED", "mean_iterate", "simulated_excess", "valley", "valley_excess"]
-
 Vector = NDArray[np.float64]
 GENTLE, SOFT = 0.3, 0.002
 PRINTED = lectures_prescription(

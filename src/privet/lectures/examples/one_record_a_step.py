@@ -26,8 +26,6 @@ from privet.accounting.theorems.composition import Cost, advanced
 from privet.accounting.theorems.subsampling import amplified
 from privet.lectures import rule
 
-__all__ = ["ManySteps", "against_full_batches", "n_squared_steps"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ManySteps:

@@ -29,8 +29,6 @@ from numpy.typing import NDArray
 
 from privet.accounting.pairs.pair import Pair
 
-__all__ = ["Composition", "Law", "composed", "convolved", "delta_of", "loss_law", "transformed"]
-
 Vector = NDArray[np.float64]
 
 

@@ -20,8 +20,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["is_nearest", "on_ball", "on_cross", "on_cube", "threshold"]
-
 Vector = NDArray[np.float64]
 
 

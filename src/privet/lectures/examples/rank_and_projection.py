@@ -26,8 +26,6 @@ from privet.problems import RecordProblem, glm
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import exact_noise, rank_bound
 
-__all__ = ["allowed", "excess"]
-
 Vector = NDArray[np.float64]
 RECORDS, STEPS, RANK = 300, 60, 5
 

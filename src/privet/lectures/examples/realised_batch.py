@@ -25,8 +25,6 @@ from scipy.special import gammaln, ndtr
 
 from privet.accounting import Gaussian, delta
 
-__all__ = ["Leak", "divided_by_expected_size", "divided_by_realised_size"]
-
 Vector = NDArray[np.float64]
 _WIDTH = 0.01  # of the cells that outcomes are sorted into, in standard deviations of the noise
 

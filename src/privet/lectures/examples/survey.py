@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from privet.accounting import RandomizedResponse, epsilon
 from privet.accounting.theorems.subsampling import amplified
 
-__all__ = ["Survey", "survey"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Survey:

@@ -24,8 +24,6 @@ from privet.losses import AbsoluteLoss
 from privet.noise import rounded_gaussian
 from privet.randomness import fixed_seed_voids_guarantee
 
-__all__ = ["POINTS", "exact_chance", "far_point_comes_out", "slopes"]
-
 POINTS = (0.0, 101.0)
 
 

@@ -23,8 +23,6 @@ from privet.clipping import Clip
 from privet.lectures.toy_problems import pointwise
 from privet.losses import SquaredLoss
 
-__all__ = ["outlier_epsilon", "outlier_move"]
-
 
 def outlier_move(size: float, *, n: int = 100, clip: float = math.inf) -> float:
     """How far the average gradient at 0 moves when one of n labels of 0 becomes `size`; gradients clipped at `clip`.

@@ -24,14 +24,6 @@ from privet.theory import exact_noise
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "amplification_figure",
-    "asked_and_given_figure",
-    "one_record_figure",
-    "privacy_loss_figure",
-    "variance_rule_figure",
-]
-
 DANGER = "#b3261e"
 SIZE = (6.2, 4.6)  # small paper, so that letters can be read on a phone
 

@@ -21,8 +21,6 @@ from privet.theory import Method, plan_for
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Against", "proven_risk", "risk_figure", "simulated_risk"]
-
 Against = Literal["n", "d", "epsilon"]
 """What a figure of risk has on its axis."""
 

@@ -30,8 +30,6 @@ from privet.theory import average_iterate_bound, exact_noise
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["averaging_figure", "clip_figure", "rank_figure", "risk_against_steps_figure"]
-
 SIZE = (6.2, 4.6)  # small paper, so that letters can be read on a phone
 
 
