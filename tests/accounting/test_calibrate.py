@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +11,6 @@ import pytest
 from privet.accounting import Event, Gaussian, Laplace, Pure, calibrate, delta, epsilon, excess
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
-
-ROOM = importlib.import_module("privet.accounting.calibrate")  # the name in `privet.accounting` is the function
-
 
 def by_noise(rate: float, steps: int) -> Callable[[float], Event]:
     return lambda noise: Gaussian(noise_multiplier=noise).poisson(rate=rate) * steps
@@ -110,7 +106,7 @@ def test_the_quick_search_agrees_with_the_full_one(
 ) -> None:
     """One direction without its lower end leads to what both directions lead to, to 1e-9."""
     quick = calibrate(family, epsilon=eps, delta=dlt, neighbours=neighbours)
-    monkeypatch.setattr(ROOM, "attempts", lambda price: iter([(price.excess, 40)]))
+    monkeypatch.setattr(excess.Excess, "quick", excess.Excess.sure)
     assert quick == pytest.approx(calibrate(family, epsilon=eps, delta=dlt, neighbours=neighbours), rel=1e-9)
 
 
@@ -125,17 +121,16 @@ def test_a_search_in_the_better_direction_is_found_out(whole: bool, monkeypatch:
 
     asked: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-6, "neighbours": "add_remove", "whole": whole}
     truth = calibrate(family, **asked)
-    misled = []
+    begin, misled = excess.Excess.__init__, []
 
-    class Misled(excess.OneWay):
-        def __init__(self, price: Any) -> None:
-            super().__init__(price)
-            self.worse = 1
-            misled.append(self)
+    def beginning_elsewhere(self: excess.Excess, *args: Any) -> None:
+        begin(self, *args)
+        self.way = 1
+        misled.append(self)
 
-    monkeypatch.setattr(excess, "OneWay", Misled)
+    monkeypatch.setattr(excess.Excess, "__init__", beginning_elsewhere)
     assert calibrate(family, **asked) == pytest.approx(truth, rel=1e-9)
-    assert len(misled) == 2
+    assert [found.way > 1 for found in misled] == [not whole]  # whole numbers are each asked in both directions
 
 
 @pytest.mark.medium

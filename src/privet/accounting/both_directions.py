@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
 from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
 from privet.accounting.interface import Bounds, Uncertified, no_theorem
 from privet.accounting.pairs.dominating import Direction, directions, known_by_moments_only
+from privet.accounting.pairs.pair import Pair
 from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass
 from privet.privacy import Neighbours
 
@@ -27,7 +29,7 @@ def paired(run: ev.Event, neighbours: Neighbours, name: str) -> tuple[Direction,
 
 def contour(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
     """Bounds by the contour integral; raises Uncertified where it has none."""
-    return _engine(run, neighbours, delta, epsilon, "contour", _contour_epsilon, _contour_delta)
+    return _engine(run, neighbours, delta, epsilon, "contour", contour_epsilon_bounds, _contour_delta)
 
 
 def fourier(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
@@ -35,7 +37,9 @@ def fourier(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon:
     return _engine(run, neighbours, delta, epsilon, "fourier", fourier_epsilon, fourier_delta)
 
 
-def _contour_epsilon(steps: Steps, delta: float) -> tuple[float, float]:
+@lru_cache(maxsize=16)
+def contour_epsilon_bounds(steps: tuple[tuple[Pair, int], ...], delta: float) -> tuple[float, float]:
+    """Certified (lower, upper) on epsilon(delta) in one direction; raises Uncertified where there is none."""
     found = line_epsilon(steps, delta)
     if found is None:
         raise Uncertified

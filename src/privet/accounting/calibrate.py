@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from privet.accounting import events as ev
-from privet.accounting.excess import Price, attempts
+from privet.accounting.excess import Excess
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_epsilon, check_neighbours
 
-_TOLERANCE = 1e-9
-_DEEP = -60.0  # log of a share of the budget below which prices only say that they are small
+_TOLERANCE = 1e-7  # how near to the least value the answer is
+_CLOSE = 0.01  # logarithm by which a guess may be off
 
 
 def calibrate(
@@ -50,31 +51,18 @@ def calibrate(
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     check_neighbours(neighbours)
-
     low, high = _domain(between, whole)
     start = min(max(1.0, low), high) if between is None else math.sqrt(low * high)
-    if whole:
-        start = float(max(1, round(start)))
-    price = Price(family, epsilon, delta, neighbours, whole)
-    safe = math.nan
-    for excess, tries in attempts(price):
-        safe, unsafe = _bracket(excess, price.costs_more, start, low, high, whole)
-        if math.isnan(safe):
-            raise InvalidParameter(
-                f"Expected a parameter at which the run meets epsilon={epsilon:g}, delta={delta:g}, found none "
-                f"between {low:g} and {high:g}: the budget would be overspent. Widen `between`, or the budget."
-            )
-        if not math.isnan(unsafe):
-            safe = _whole_root(excess, safe, unsafe) if whole else _real_root(excess, safe, unsafe)
-        if whole and price.excess(safe) <= 0:
-            return round(safe)
-        settled = math.nan if whole else _settled(price, safe, unsafe, tries)
-        if not math.isnan(settled):
-            return settled
-    raise InvalidParameter(
-        f"Expected a family whose privacy cost is monotone near {safe:g}, found none that meets epsilon={epsilon:g}: "
-        "no value can be certified. Pass `between` with an interval in which it is."
-    )
+    excess = Excess(family, epsilon, delta, neighbours, whole)
+    axis = _oriented(excess, float(max(1, round(start))) if whole else start, low, high)
+    guess, slope = _guess(excess, axis)
+    found = _whole_root(excess, axis, guess) if whole else _real_root(excess, axis, guess, slope)
+    if math.isnan(found):
+        raise InvalidParameter(
+            f"Expected a parameter at which the run meets epsilon={epsilon:g}, delta={delta:g}, found none "
+            f"between {axis.low:g} and {axis.high:g}: the budget would be overspent. Widen `between`, or the budget."
+        )
+    return round(found) if whole else found
 
 
 def _domain(between: tuple[float, float] | None, whole: bool) -> tuple[float, float]:
@@ -89,137 +77,213 @@ def _domain(between: tuple[float, float] | None, whole: bool) -> tuple[float, fl
     return float(low), float(high)
 
 
-def _bracket(
-    excess: Callable[[float], float],
-    costs_more: Callable[[float, float], bool],
-    start: float,
-    low: float,
-    high: float,
-    whole: bool,
-) -> tuple[float, float]:
-    """A safe and an unsafe value next to each other on a doubling scale; NaN where there is none."""
+@dataclass(slots=True)
+class _Axis:
+    """The parameter on a logarithmic axis along which runs cost less: u = ±log(value), between its ends."""
+
+    sign: float
+    start: float
+    low: float
+    high: float
+
+    def value(self, u: float) -> float:
+        """The parameter at u, an end where u is at an end or beyond it."""
+        return min(max(math.exp(min(self.sign * u, 700.0)), self.low), self.high)
+
+    def at(self, value: float) -> float:
+        return self.sign * math.log(value)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The end where runs cost most, and the one where they cost least."""
+        one, other = self.at(self.low), self.at(self.high)
+        return min(one, other), max(one, other)
+
+    def refused(self, value: float, accepted: float, accepts: Callable[[float], bool]) -> None:
+        """Move an end to where the family begins to refuse values."""
+        for _ in range(60):
+            middle = math.sqrt(accepted * value)
+            if middle in (accepted, value):
+                break
+            accepted, value = (middle, value) if accepts(middle) else (accepted, middle)
+        rounded = float(f"{accepted:.9g}")
+        end = rounded if accepts(rounded) else accepted
+        self.low, self.high = (end, self.high) if value < accepted else (self.low, end)
+
+
+def _oriented(excess: Excess, start: float, low: float, high: float) -> _Axis:
+    """Which way is down, seen at the nearest values whose costs differ."""
 
     def at(value: float) -> float:
         try:
-            return excess(value)
+            return excess.ordered(value)
         except InvalidParameter:
             return math.nan
 
-    here = at(start)
-    if math.isnan(here):
-        excess(start)  # let the user see why the family refuses its own start
-    up = min(start * 2, high)
-    above = at(up) if up > start else math.nan
-    more_is_safer = _more_is_safer(at, costs_more, start, low, high, whole)
-    # walk towards the crossing
-    factor = 2.0 if (here > 0) == more_is_safer else 0.5
-    last, value = start, start
-    while True:
-        value = min(max(value * factor, low), high)
-        if whole:
-            value = float(math.floor(value))
-        if value == last:
-            return (last, math.nan) if here <= 0 else (math.nan, last)
-        price = above if value == up and factor > 1 else at(value)
-        if math.isnan(price):
-            return (last, math.nan) if here <= 0 else (math.nan, last)
-        if (price > 0) != (here > 0):
-            return (value, last) if price <= 0 else (last, value)
-        last, here = value, price
-        factor = factor**2 if abs(math.log2(factor)) < 8 and abs(price) > 20 else factor
-
-
-def _more_is_safer(
-    at: Callable[[float], float],
-    costs_more: Callable[[float, float], bool],
-    start: float,
-    low: float,
-    high: float,
-    whole: bool,
-) -> bool:
-    """Which way is down, seen at the nearest values whose prices differ.
-
-    Where delta is 1 at both, or so small that its bounds are no longer in order, epsilon tells them apart.
-    """
+    if math.isnan(at(start)):
+        excess.ordered(start)  # let the user see why the family refuses its own start
     for octaves in (1, 4, 16, 64):
         up, down = min(start * 2.0**octaves, high), max(start * 2.0**-octaves, low)
-        if whole:
+        if excess.whole:
             up, down = float(math.floor(up)), float(math.ceil(down))
         for less, more in ((start, up), (down, start)):
-            prices = at(less), at(more)
-            if less == more or any(map(math.isnan, prices)):
-                continue
-            if prices[0] != prices[1] and min(prices) > _DEEP:
-                return prices[1] < prices[0]
-            if costs_more(less, more) or costs_more(more, less):
-                return costs_more(less, more)
-    return False
+            one, other = at(less), at(more)
+            if one < other or one > other:  # both are numbers, and not the same
+                return _Axis(1.0 if other < one else -1.0, start, low, high)
+    return _Axis(1.0, start, start, start)  # nothing tells them apart, so none is better than where the search begins
 
 
-def _real_root(excess: Callable[[float], float], safe: float, unsafe: float) -> float:
-    """Inverse interpolation in the logarithm of the parameter, in which log delta is nearly straight.
+def _guess(excess: Excess, axis: _Axis) -> tuple[float, float]:
+    """About where the budget is met, by guesses alone, and the slope of the excess there."""
 
-    The safe end is returned once the two, both seen, are within `_TOLERANCE` / 4 of each other.
-    """
-    values = {math.log(safe): safe, math.log(unsafe): unsafe}
-    a, b = values
-    prices = {a: excess(safe), b: excess(unsafe)}
-    near = _TOLERANCE / 4
-    for step in range(200):
-        if abs(a - b) <= near:
+    def accepts(value: float) -> bool:
+        try:
+            excess.rough(value)
+        except InvalidParameter:
+            return False
+        return True
+
+    seen = _Seen()
+    u, last = axis.at(axis.start), axis.start
+    for _ in range(40):
+        value = axis.value(u)
+        try:
+            seen.add(u, excess.rough(value))
+        except InvalidParameter:
+            axis.refused(value, last, accepts)
+            seen.limit, u = 8.0, min(max(u, axis.ends[0]), axis.ends[1])
+            continue
+        last = value
+        if abs(seen.points[u]) <= _CLOSE or seen.width() <= _CLOSE / 2:
             break
-        x = _crossing(prices) if step < 8 or step % 2 else math.nan
-        # a hair to the safe side of the crossing, or across it if the safe end is there already
-        x += math.copysign(0.4 * near, a - b if abs(x - a) > near / 2 else b - a)
-        if not min(a, b) < x < max(a, b):
-            x = (a + b) / 2
-        if x in (a, b):
+        following = min(max(seen.proposal(math.nan), axis.ends[0]), axis.ends[1])
+        if following in seen.points:
             break
-        values[x] = math.exp(x)
-        prices[x] = excess(values[x])
-        a, b = (x, b) if prices[x] <= 0 else (a, x)
-    return values[a]
+        u = following
+    return u, min(seen.slope(-1.0), -1.0)  # too steep a slope costs a look, too flat a one leads far away
 
 
-def _crossing(prices: dict[float, float]) -> float:
-    """Where the price is 0, by the three points at which it is nearest to it; NaN if they cannot tell."""
-    points = sorted(prices.items(), key=lambda point: abs(point[1]))[:3]
-    if len({price for _, price in points}) < len(points):
-        return math.nan
-    root = 0.0
-    for x, price in points:
-        others = [other for _, other in points if other != price]
-        root += x * math.prod(other / (other - price) for other in others)
-    return root
+class _Seen:
+    """What a search has seen of a falling function: points, and the nearest ones on either side of its root."""
 
+    def __init__(self) -> None:
+        self.points: dict[float, float] = {}
+        self.safe, self.unsafe = math.inf, -math.inf
+        self.limit = 0.75  # the furthest step, in logarithms, while the root is not yet between two points
+        self._widths: list[float] = []
 
-def _whole_root(excess: Callable[[float], float], safe: float, unsafe: float) -> float:
-    """As `_real_root`, on whole numbers."""
-    f_safe, f_unsafe = excess(safe), excess(unsafe)
-    bisect = False
-    while abs(unsafe - safe) > 1:
-        share = f_safe / (f_safe - f_unsafe) if f_safe != f_unsafe else 0.5
-        middle = math.exp(math.log(safe) + min(max(share, 0.02), 0.98) * (math.log(unsafe) - math.log(safe)))
-        middle = (safe + unsafe) / 2 if bisect else middle
-        value = min(max(float(round(middle)), min(safe, unsafe) + 1), max(safe, unsafe) - 1)
-        width = abs(unsafe - safe)
-        price = excess(value)
-        if price <= 0:
-            safe, f_safe = value, price
+    def add(self, u: float, excess: float) -> None:
+        self.points[u] = excess
+        if excess <= 0:
+            self.safe = min(self.safe, u)
         else:
-            unsafe, f_unsafe = value, price
-        bisect = abs(unsafe - safe) > width / 2
-    return safe
+            self.unsafe = max(self.unsafe, u)
+        self._widths.append(self.width())
+
+    def width(self) -> float:
+        """How far the two sides are apart; negative where they contradict a falling function."""
+        return self.safe - self.unsafe
+
+    def slope(self, default: float) -> float:
+        """The slope at the root, by the two points nearest to it, or `default`; never 0."""
+        finite = sorted((p for p in self.points.items() if math.isfinite(p[1])), key=lambda p: abs(p[1]))[:2]
+        if len(finite) < 2 or finite[0][1] == finite[1][1]:
+            return default
+        slope = (finite[0][1] - finite[1][1]) / (finite[0][0] - finite[1][0])
+        return slope if slope < 0 else default
+
+    def proposal(self, default_slope: float) -> float:
+        """Where to look next: inverse interpolation, kept between the sides, and bisection where that stalls."""
+        between = math.isfinite(self.width())
+        u = self._crossing(default_slope)
+        if between:
+            stalled = len(self._widths) > 3 and self._widths[-1] > 0.5 * self._widths[-4]
+            inside = self.unsafe < u < self.safe
+            return u if inside and not stalled else (self.safe + self.unsafe) / 2
+        here = self.unsafe if math.isinf(self.safe) else self.safe
+        direction = 1.0 if math.isinf(self.safe) else -1.0
+        self.limit *= 2
+        step = direction * (u - here)
+        return here + direction * (min(max(step, 1e-12), self.limit) if step == step and step > 0 else self.limit)
+
+    def _crossing(self, default_slope: float) -> float:
+        """Where the function is 0, by the three points at which it is nearest to it; NaN if they cannot tell."""
+        points = sorted((p for p in self.points.items() if math.isfinite(p[1])), key=lambda p: abs(p[1]))[:3]
+        if len(points) == 1:
+            return points[0][0] - points[0][1] / default_slope
+        if not points or len({excess for _, excess in points}) < len(points):
+            return math.nan
+        root = 0.0
+        for u, excess in points:
+            root += u * math.prod(other / (other - excess) for _, other in points if other != excess)
+        return root
 
 
-def _settled(price: Price, safe: float, unsafe: float, tries: int) -> float:
-    """Step away from the unsafe side until `epsilon` itself, asked at `delta`, agrees; NaN if it never does."""
-    step = math.copysign(_TOLERANCE / 8, safe - unsafe) if not math.isnan(unsafe) else 0.0
-    for _ in range(tries):
-        if price.meets(safe) or (step == 0.0 and price.excess(safe) <= 0):
-            return safe
-        if step == 0.0:
-            break
-        safe *= 1 + step
+def _real_root(excess: Excess, axis: _Axis, u: float, slope: float) -> float:
+    """The least u whose run is surely within the budget, to the tolerance; NaN if there is none."""
+    most, least = axis.ends
+    seen = _Seen()
+    for look in range(80):
+        u = min(max(u, most), least)
+        over = excess.quick(axis.value(u))
+        seen.add(u, over)
+        slope = seen.slope(slope)
+        near = _TOLERANCE * (1 if look < 8 else 4)
+        if over <= 0 and (over >= slope * near or u - seen.unsafe <= near or u == most):
+            if excess.sure(axis.value(u)) <= 0:
+                return axis.value(u)
+            excess.way += 1  # another direction is the worse one, or needs another accountant
+            seen = _Seen()
+            continue
+        if over > 0 and u == least:
+            return math.nan
+        if seen.width() <= 0:  # a bound that is looser here than next to it
+            seen = _Seen()
+            seen.add(u, over)
+        u = seen.proposal(slope) + (0.4 * near if math.isfinite(seen.width()) or len(seen.points) == 1 else 0.0)
+    return math.nan
+
+
+def _whole_root(excess: Excess, axis: _Axis, u: float) -> float:
+    """As `_real_root`, on whole numbers: the answer is surely within the budget, and its neighbour is not."""
+    seen: dict[float, float] = {}
+
+    def over(value: float) -> bool:
+        if value not in seen:
+            seen[value] = excess.quick(value)
+            if seen[value] <= 0:
+                seen[value] = excess.sure(value)
+        return seen[value] > 0
+
+    low, high = math.ceil(axis.low), math.floor(axis.high)
+    cheap, dear = (high, low) if axis.sign > 0 else (low, high)
+    value = float(min(max(round(axis.value(u)), low), high))
+    step = 1.0
+    while not over(value) and value != dear and step < 1e16:  # walk to the last value that is too dear, or the end
+        safe, value = value, min(max(value - axis.sign * step, low), high)
+        if over(value):
+            return _between(over, seen, safe, value)
+        step *= 2
+    if not over(value):
+        return value
+    step = 1.0
+    while value != cheap:
+        unsafe, value = value, min(max(value + axis.sign * step, low), high)
+        if not over(value):
+            return _between(over, seen, value, unsafe)
         step *= 2
     return math.nan
+
+
+def _between(over: Callable[[float], bool], seen: dict[float, float], safe: float, unsafe: float) -> float:
+    """The safe one of two neighbouring whole numbers between which the budget is just met."""
+    bisect = False
+    while abs(unsafe - safe) > 1:
+        f_safe, f_unsafe = seen[safe], seen[unsafe]
+        share = f_safe / (f_safe - f_unsafe) if math.isfinite(f_safe - f_unsafe) else 0.5
+        middle = (safe + unsafe) / 2 if bisect else safe + min(max(share, 0.02), 0.98) * (unsafe - safe)
+        value = min(max(float(round(middle)), min(safe, unsafe) + 1), max(safe, unsafe) - 1)
+        width = abs(unsafe - safe)
+        safe, unsafe = (safe, value) if over(value) else (value, unsafe)
+        bisect = abs(unsafe - safe) > width / 2
+    return safe

@@ -16,8 +16,8 @@ from privet.accounting.selection import mean_trials, selection, sole_search
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
-_WIDE = 2e-6  # a bracket wider than this, relatively, is worth asking a second engine
-_LOOSE = 1e-3  # a bracket wider than this, relatively, is worth a warning
+_WIDE = 2e-5  # a bracket wider than this, relatively, is worth asking a second engine
+_LOOSE = 1e-5  # a bracket wider than this, relatively, is worth a warning
 
 
 def epsilon(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: str = "auto") -> float:

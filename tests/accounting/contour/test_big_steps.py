@@ -11,7 +11,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from privet.accounting.contour.big_steps import Levels, one_step_delta
+from privet.accounting.contour.big_steps import Levels
+from privet.accounting.contour.rough_epsilon import one_step_delta
 from privet.accounting.pairs.blurred_window import Window, _normal
 from privet.accounting.pairs.mixture import MixturePair
 

@@ -79,12 +79,6 @@ class Levels:
         return None if upper is None else (largest_below(self, delta, upper), upper)
 
 
-def one_step_delta(pair: MixturePair, epsilon: float) -> float:
-    """δ(epsilon) of a single step: P(L > epsilon) - e^epsilon·Q(L > epsilon)."""
-    p, q = pair.above(np.array([epsilon]))
-    return float(p[0] - math.exp(min(epsilon, 700.0)) * q[0])
-
-
 def _beyond(pair: MixturePair, x: float) -> float:
     """P(xi > x), rounded up."""
     s, q = pair.shift, pair.rate

@@ -15,15 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from privet.accounting.contour.line import Line, largest_below, solve
+from privet.accounting.contour.rough_epsilon import saddle_epsilon
 from privet.accounting.pairs.pair import UNIT
-from privet.accounting.renyi_orders import (
-    Steps,
-    best_order,
-    chernoff_log_delta,
-    hook,
-    infinite_mass,
-    rough_log_moment,
-)
+from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass
 
 _LEAST_TILT = 1e-9  # below it, no moment is finite that floats can hold: losses beyond all meaning
 
@@ -108,7 +102,7 @@ def contour_epsilon(
         saddle = best_order(steps, "epsilon", log_delta)
     if saddle < _LEAST_TILT:
         return None
-    start = _sharpened(steps, saddle, log_delta)
+    start = max(0.97 * saddle_epsilon(steps, saddle, log_delta), 0.0)  # a little low
     line = Line.laid(steps, saddle, start, log_delta, unseen=unseen)
     upper = None if line is None else solve(line, delta, start)
     if line is None or upper is None:
@@ -124,14 +118,3 @@ def contour_epsilon(
             lower, upper = max(lower, largest_below(again, delta, better)), min(upper, better)
     top = sum(count * pair.highest for pair, count in steps)  # beyond it only the infinite mass is left
     return lower, min(upper, top * (1 + 4 * UNIT))
-
-
-def _sharpened(steps: Steps, saddle: float, log_delta: float) -> float:
-    """A guess at epsilon: the saddle-point value of the integral, a little low."""
-    t = saddle * np.array([0.95, 1.0, 1.05])
-    values = rough_log_moment(steps, t)
-    variance = float(values[0] - 2 * values[1] + values[2]) / (0.05 * saddle) ** 2
-    variance = max(variance, 1e-12 / saddle**2) if math.isfinite(variance) else 1e-12 / saddle**2
-    log_factor = 0.5 * math.log(2 * math.pi * variance) + math.log(saddle * (1 + saddle))
-    log_factor = max(log_factor, -float(hook(t[1:2])[0]))
-    return max(0.97 * (float(values[1]) - log_factor - log_delta) / saddle, 0.0)

@@ -20,8 +20,9 @@ from functools import partial
 import numpy as np
 from scipy.special import log_ndtr
 
-from privet.accounting.contour.big_steps import MOST_RATE, Levels, one_step_delta
+from privet.accounting.contour.big_steps import MOST_RATE, Levels
 from privet.accounting.contour.integral import contour_delta, contour_epsilon
+from privet.accounting.contour.rough_epsilon import bulk_variance, normal_epsilon, one_step_delta, one_step_epsilon
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Pair
 from privet.accounting.pairs.truncated_mixture import CutPair
@@ -29,7 +30,8 @@ from privet.accounting.renyi_orders import Steps, best_order
 
 Bracket = tuple[float, float]
 
-_NARROW = 2e-6  # a bracket of this relative width needs no second look
+_NARROW = 5e-6  # a bracket of this relative width needs no second look
+_FAIR = 1e-4  # one of this width that levels gave does not, either: no other line was seen to be sharper there
 _SHARE = 1e-8  # of δ that the neglected outcomes may make up
 _FEW = 0.05  # visits of a record, below which the loss is nearly an atom
 
@@ -40,21 +42,21 @@ def line_epsilon(steps: Steps, delta: float) -> Bracket | None:
     if surely_free(steps, delta):
         return 0.0, 0.0
     alone = _alone(steps)
-    attempts: list[Callable[[], Bracket | None]]
+    rare = partial(rare_epsilon, steps, delta), _NARROW if alone is None else _FAIR
     if alone is None:
-        attempts = [partial(contour_epsilon, steps, delta), partial(rare_epsilon, steps, delta)]
-    elif alone[0].rate * alone[1] < _FEW:
-        attempts = [partial(rare_epsilon, steps, delta), partial(contour_epsilon, steps, delta)]
+        attempts = [(partial(contour_epsilon, steps, delta), _NARROW), rare]
+    elif _nearly_atomic(*alone, delta):
+        attempts = [rare, (partial(contour_epsilon, steps, delta), _NARROW)]
     else:
         saddle = best_order(steps, "epsilon", math.log(delta))
         plain = partial(contour_epsilon, steps, delta, saddle=saddle)
-        attempts = [partial(plain, patient=False), partial(rare_epsilon, steps, delta), plain]
+        attempts = [(partial(plain, patient=False), _NARROW), rare, (plain, _NARROW)]
         if _cancels(*alone, delta, saddle):
             attempts = attempts[1:]
     best: Bracket | None = None
-    for attempt in attempts:
+    for attempt, enough in attempts:
         best = _common(best, _quietly(attempt))
-        if _narrow(best):
+        if _narrow(best, enough):
             break
     return best
 
@@ -72,11 +74,12 @@ def line_delta(steps: Steps, epsilon: float) -> Bracket | None:
 def rare_epsilon(steps: Steps, delta: float) -> Bracket | None:
     """Certified (lower, upper) on epsilon(delta) in one direction, without absurd outcomes; None if there is none."""
     alone = _alone(steps)
-    guess = _one_step_epsilon(*alone, delta) if alone else 0.0
     best: Bracket | None = None
-    if alone and guess > (12 if alone[0].shift < 1.05 else 5) * _spread(*alone):  # one step alone decides
+    guess = 0.0
+    if alone:
+        guess = math.hypot(one_step_epsilon(*alone, delta), normal_epsilon(*alone, delta, cap=1.5))
         best = _by_levels(*alone, delta, guess)
-        if _narrow(best):
+        if _narrow(best, _FAIR):
             return best
     found = without_rare(steps, _SHARE * delta)
     if found is None:
@@ -192,42 +195,29 @@ def _cancels(pair: MixturePair, count: int, delta: float, order: float) -> bool:
 
     As if the loss were normal, or all of it in one step.
     """
-    wide = min(pair.shift**2, 20.0)
-    variance = count * pair.rate**2 * (4 * math.sinh(wide) if pair.kind == "replace" else math.expm1(wide))
-    spread = math.sqrt(variance)
+    spread = math.sqrt(bulk_variance(pair, count))
     if spread > 0.2 or (pair.shift > 1.05 and pair.rate > 5e-4):
         return False
-    epsilon = variance / 2 + spread * max(math.sqrt(-2 * math.log(delta)) - 1.5, 0.1)
+    epsilon = normal_epsilon(pair, count, delta)
     if pair.shift > 1.05:
-        epsilon = max(epsilon, _one_step_epsilon(pair, count, delta))
+        epsilon = max(epsilon, one_step_epsilon(pair, count, delta))
     log_moment = count * float(pair.rough_log_moment(np.array([complex(order)]))[0].real)
     return log_moment - order * epsilon - math.log1p(order) - math.log(delta) > 13.5
 
 
-def _spread(pair: MixturePair, count: int) -> float:
-    """About the standard deviation of the loss without its far tail; infinite where noise is large."""
-    if pair.shift < 0.35:
-        return math.inf
-    return pair.rate * math.sqrt(count * math.expm1(min(pair.shift**2, 1.5))) * (1.5 if pair.kind == "replace" else 1.0)
-
-
-def _one_step_epsilon(pair: MixturePair, count: int, delta: float) -> float:
-    """epsilon as if all but one step cost nothing; 0 if that is none."""
-    low, high = -40.0, 8.0  # natural logs
-    if count * one_step_delta(pair, math.exp(low)) < delta:
-        return 0.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        above = count * one_step_delta(pair, math.exp(middle)) > delta
-        low, high = (middle, high) if above else (low, middle)
-    return math.exp(low)
+def _nearly_atomic(pair: MixturePair, count: int, delta: float) -> bool:
+    """Whether the record is seldom seen, so that the loss is nearly an atom, and one big step decides."""
+    visits = pair.rate * count
+    if visits < _FEW or visits > 1 or pair.shift < 0.35:
+        return visits < _FEW
+    return one_step_epsilon(pair, count, delta) > 20 * math.sqrt(bulk_variance(pair, count, cap=1.5))
 
 
 # --- brackets ---------------------------------------------------------------------------------------------------------
 
 
-def _narrow(bounds: Bracket | None) -> bool:
-    return bounds is not None and bounds[1] - bounds[0] <= _NARROW * bounds[1]
+def _narrow(bounds: Bracket | None, width: float = _NARROW) -> bool:
+    return bounds is not None and bounds[1] - bounds[0] <= width * bounds[1]
 
 
 def _common(one: Bracket | None, other: Bracket | None) -> Bracket | None:
