@@ -128,7 +128,7 @@ def test_refused_fits_draw_nothing_and_leave_nothing(monkeypatch: pytest.MonkeyP
     model = LogisticRegression(epsilon=1, bounds=(-1, 1), account=shared)
 
     class Silent:
-        void = False
+        invalidates_guarantee = False
 
         def words(self, count: int) -> Any:
             pytest.fail("noise was drawn")
@@ -147,7 +147,7 @@ def test_a_fit_that_fails_midway_stays_charged(monkeypatch: pytest.MonkeyPatch) 
     model = LogisticRegression(epsilon=1, bounds=(-1, 1), account=shared)
 
     class Broken:
-        void = False
+        invalidates_guarantee = False
 
         def words(self, count: int) -> Any:
             raise ZeroDivisionError

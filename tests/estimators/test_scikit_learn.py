@@ -102,7 +102,7 @@ def test_ranges_that_are_learnt_are_paid_for(model: Any) -> None:
     ).count("releases of") + str(given.guarantee_).count("release of")
 
 
-def test_a_fixed_seed_repeats_the_run_and_voids_the_guarantee() -> None:
+def test_a_fixed_seed_repeats_the_run_and_invalidates_the_guarantee() -> None:
     """`random_state` is for tests: the same coefficients, and a guarantee that promises nothing."""
     X, y = data()
     one, two = (LogisticRegression(bounds=(-1, 1), random_state=3).fit(X, y > 0) for _ in range(2))

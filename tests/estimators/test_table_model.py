@@ -14,7 +14,7 @@ from privet.cli import main
 from privet.errors import InvalidParameter
 from privet.estimators import fit_table, load_model
 from privet.preprocessing import Category, Number, Schema, Target, dump_schema
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 BUDGET = Budget(epsilon=2.0, delta=1e-6)
 COLUMNS: dict[str, Any] = {"age": Number(low=0, high=100), "job": Category(values=("baker", "smith", "nurse"))}
@@ -59,9 +59,9 @@ def test_what_the_schema_leaves_open_is_learnt_within_the_budget() -> None:
     assert model.score(table()) > 0.85
 
 
-def test_a_fixed_seed_voids_the_guarantee_also_when_saved(tmp_path: Path) -> None:
+def test_a_fixed_seed_invalidates_the_guarantee_also_when_saved(tmp_path: Path) -> None:
     """The stamp survives the file."""
-    model = fit_table(table(), LABELS, budget=BUDGET, random=fixed_seed_voids_guarantee(1))
+    model = fit_table(table(), LABELS, budget=BUDGET, random=fixed_seed_invalidates_guarantee(1))
     model.save(tmp_path)
     assert str(load_model(tmp_path).guarantee).startswith("NOT PRIVATE: fixed seed")
 

@@ -20,7 +20,7 @@ from privet.errors import InvalidParameter
 from privet.losses import HuberLoss, MultinomialLoss
 from privet.privacy import Neighbours
 from privet.problems import LinearProblem
-from privet.randomness import Random, fixed_seed_voids_guarantee
+from privet.randomness import Random, fixed_seed_invalidates_guarantee
 from privet.solvers import ObjectivePerturbation, Result, objective_perturbation
 from privet.solvers.tilt import Tilt
 from privet.solvers.tilt_cost import tilt_epsilon, tilt_multiplier
@@ -220,7 +220,7 @@ def released_in_one_dimension(count: int, scale: float, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(MODULE, "rounded_gaussian", drawn)
     problem = glm(HuberLoss(threshold=1.0), [[1.0], [-1.0], [0.5]], [0.3, 2.0, -1.0], row_norm=1.0)
-    random = fixed_seed_voids_guarantee(4)
+    random = fixed_seed_invalidates_guarantee(4)
     runs = [
         objective_perturbation(problem, budget=BUDGET, regularisation=4.0, random=random, neighbours="zero_out")
         for _ in range(count)
@@ -341,9 +341,12 @@ def test_bad_records_count_as_empty_and_raise_nothing() -> None:
     assert np.isfinite(result.coef).all()
 
 
-def test_fixed_seed_voids_the_guarantee() -> None:
+def test_fixed_seed_invalidates_the_guarantee() -> None:
     """A fixed seed repeats the release and withdraws the promise."""
-    runs = [objective_perturbation(regression(), budget=BUDGET, random=fixed_seed_voids_guarantee(3)) for _ in range(2)]
+    runs = [
+        objective_perturbation(regression(), budget=BUDGET, random=fixed_seed_invalidates_guarantee(3))
+        for _ in range(2)
+    ]
     assert np.array_equal(runs[0].coef, runs[1].coef)
     assert math.isinf(runs[0].guarantee.epsilon)
 

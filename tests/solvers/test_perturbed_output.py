@@ -21,7 +21,7 @@ from privet.losses import CustomLoss, LinearRecords, LogisticLoss, MultinomialLo
 from privet.plan import Meter
 from privet.privacy import Neighbours
 from privet.problems import LinearProblem
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import OutputPerturbation, Result, output_perturbation
 from privet.solvers.minimise import Minimiser
 from privet.solvers.perturbed_output import SolvedTo
@@ -134,7 +134,7 @@ def noise_ratio(stddev_factor: float, monkeypatch: pytest.MonkeyPatch) -> float:
         ),
     )
     problem = regression()
-    random = fixed_seed_voids_guarantee(11)
+    random = fixed_seed_invalidates_guarantee(11)
     exact = output_perturbation(problem, budget=Budget(epsilon=1e9, delta=1e-6), regularisation=0.1).coef
     total = 0.0
     for _ in range(250):
@@ -269,10 +269,10 @@ def test_release_is_on_the_lattice() -> None:
     assert np.array_equal(units, np.rint(units))
 
 
-def test_fixed_seed_voids_the_guarantee() -> None:
+def test_fixed_seed_invalidates_the_guarantee() -> None:
     """A fixed seed repeats the release and withdraws the promise."""
     runs = [
-        output_perturbation(regression(), budget=BUDGET, regularisation=0.1, random=fixed_seed_voids_guarantee(3))
+        output_perturbation(regression(), budget=BUDGET, regularisation=0.1, random=fixed_seed_invalidates_guarantee(3))
         for _ in range(2)
     ]
     assert np.array_equal(runs[0].coef, runs[1].coef)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import is_whole, positive, whole
 from privet.data import matrix, person_numbers
-from privet.errors import InvalidParameter, LittleSignal
+from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.preparing import Posed, learnt_scaling, prepared_problem
 from privet.estimators.reading import Records
@@ -27,7 +27,7 @@ from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling
 from privet.privacy import Guarantee, Neighbours, check_neighbours
 from privet.problems import LinearProblem
-from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
+from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random
 from privet.solvers import Result
 
 Vector = NDArray[np.float64]
@@ -142,7 +142,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
             if outline.little:
-                warnings.warn(outline.little, LittleSignal, stacklevel=2)
+                warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
             meter = Meter(outline.plan, random=self._random())
             reserve(self.account, outline.plan, type(self).__name__, meter.random)
             self._run(data, outline, meter)
@@ -262,7 +262,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         if self.random_state is None:
             return system_random()
         if is_whole(self.random_state):
-            return fixed_seed_voids_guarantee(int(self.random_state))
+            return fixed_seed_invalidates_guarantee(int(self.random_state))
         raise InvalidParameter(
             f"Expected random_state to be None or a whole number, got {type(self.random_state).__name__}: other "
             "generators are not cryptographic. Leave it out."

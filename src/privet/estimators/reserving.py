@@ -26,7 +26,7 @@ def reserve(account: Any, plan: Plan, label: str, random: Random) -> None:
     """Charge the whole plan to the account, if there is one, before any noise is drawn."""
     if check_account(account) is None:
         return
-    if random.void:
+    if random.invalidates_guarantee:
         raise InvalidParameter(
             "Expected no random_state together with an account, got one: noise from a fixed seed can be subtracted, so "
             "the account would promise what does not hold. Leave random_state out."

@@ -17,7 +17,7 @@ from privet import accounting
 from privet._checks import between
 from privet.accounting import Event, Gaussian, calibrate, random_trials
 from privet.data import labels
-from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
+from privet.errors import Interrupted, InvalidParameter, PrivetError, SmallEffectiveSample
 from privet.estimators.best_model import BestModel
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.outline import Outline, Size, outlined
@@ -220,7 +220,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         """Of a small sample, on public facts; trials keep silent, as one warning each would tell their number."""
         little = [outline.little for _, outline in trials if outline.little]
         if little:
-            warnings.warn(little[0], LittleSignal, stacklevel=3)
+            warnings.warn(little[0], SmallEffectiveSample, stacklevel=3)
 
     def _take_classes(self, model: Any, target: NDArray[Any]) -> tuple[str, ...]:
         """Fix what scores are measured by, the same in all trials."""
@@ -263,7 +263,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             count = max(1, round(self.holdout / (1 - self.holdout) * model.records))
         self.plan_ = meter.plan
         self.guarantee_ = self._stated(meter.plan.guarantee(), best, extra)
-        if meter.random.void:
+        if meter.random.invalidates_guarantee:
             self.guarantee_ = self.guarantee_.invalidate(FIXED_SEED)
         best.guarantee_ = self.guarantee_
         names = vars(model).get("feature_names_in_")

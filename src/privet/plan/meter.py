@@ -194,7 +194,7 @@ class Meter:
     def guarantee(self, *, delta: float | None = None) -> Guarantee:
         """What the whole plan promises, however much of it has run; invalidated if the noise is a fixed seed's."""
         found = self.plan.guarantee(delta=delta)
-        return found.invalidate(FIXED_SEED) if self.random.void else found
+        return found.invalidate(FIXED_SEED) if self.random.invalidates_guarantee else found
 
     def finish(self) -> tuple[str, ...]:
         """The record: the name of every release, in order. Refuses a run that left out a part of its plan."""

@@ -271,4 +271,8 @@ def pure_guarantee(meter: Meter) -> Guarantee:
         assumptions=(how,) if plan.unit == "record" else (how, PERSON),
         unit=plan.unit,
     )
-    return found.invalidate("fixed seed: whoever knows it can repeat the draw") if meter.random.void else found
+    return (
+        found.invalidate("fixed seed: whoever knows it can repeat the draw")
+        if meter.random.invalidates_guarantee
+        else found
+    )
