@@ -12,7 +12,8 @@ Neighbours = Literal["replace_one", "zero_out", "add_remove"]
 """Which two data sets must look alike.
 
 `"replace_one"`: n is public, one record is replaced by any other; a clipped sum moves by up to 2·clip.
-`"zero_out"`: n is public, one record is zeroed out, which inside a batch is the same as its absence; clip.
+`"zero_out"`: n is public, one record is zeroed out: it becomes the empty record, all of whose cells are missing, which
+adds exactly nothing to any release, so that inside a batch it is the same as its absence; clip.
 `"add_remove"`: n is private, one record joins or leaves; clip.
 """
 

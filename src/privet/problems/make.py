@@ -122,7 +122,7 @@ def per_record(
     ----------
     loss : values and gradients of records; each must depend on its own record only
     X, y : the records: arrays of numbers of any shape, one entry a record, or what `privet.data` reads as a matrix and
-        as a vector; private
+        as a vector; private. A record with nothing but NaN in X is empty, and adds nothing to any sum
     shape : the shape of θ
     domain, ridge : as in `glm`
 

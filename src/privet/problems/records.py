@@ -22,7 +22,10 @@ IntArray = NDArray[np.int64]
 
 
 class RecordProblem:
-    """Any loss with per-record gradients. Made by `per_record`."""
+    """Any loss with per-record gradients. Made by `per_record`.
+
+    A record all of whose entries in X are missing (NaN) is empty: it adds nothing to any sum, whatever the loss says.
+    """
 
     lipschitz: float | None = None
     unit: Unit = "record"
@@ -31,6 +34,7 @@ class RecordProblem:
         self, loss: RecordLoss, X: Any, y: Any, *, shape: tuple[int, ...], domain: ConvexSet, ridge: Ridge
     ) -> None:
         self.loss, self.X, self.y, self.shape, self.domain, self.ridge = loss, X, y, shape, domain, ridge
+        self._empty = np.isnan(X.reshape(len(X), math.prod(X.shape[1:]))).all(axis=1)
 
     @property
     def records(self) -> int:
@@ -102,12 +106,13 @@ class RecordProblem:
             chosen = np.arange(first, min(first + rows, count)) if indices is None else indices[first : first + rows]
             part = np.append(chosen, np.full(rows - len(chosen), chosen[0]))
             with np.errstate(all="ignore"):
-                block = contributions(self.X[part], self.y[part])
+                block = np.array(contributions(self.X[part], self.y[part]), dtype=np.float64)
             if np.shape(block) != (rows, *shape):
                 raise InvalidParameter(
                     f"Expected one value of shape {shape} a record, got rows of shape {np.shape(block)[1:]} or another "
                     "number of them: a sum or mean over records has no per-record bound. Return one row a record."
                 )
+            block[self._empty[part]] = 0.0
             share = record_sum(block[: len(chosen)], rule=rule, max_records=max_records)
             units += share.units
             within += share.within
