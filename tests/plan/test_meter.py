@@ -53,6 +53,26 @@ def test_a_run_as_planned_is_recorded() -> None:
     assert "NOT PRIVATE" in str(Meter(PLAN, random=fixed_seed_invalidates_guarantee(1)).guarantee())
 
 
+@pytest.mark.parametrize("says", ["nothing", None, "no", 0, np.False_])
+def test_a_generator_that_does_not_declare_itself_cryptographic_invalidates_the_guarantee(says: Any) -> None:
+    """Words of PCG64, or of anything that does not say False plainly, promise nothing (docs/footguns.md, 13)."""
+
+    class Foreign:
+        def words(self, count: int) -> Any:
+            return np.random.default_rng(0).integers(0, 2**64, count, dtype=np.uint64)
+
+    foreign: Any = Foreign()
+    if says != "nothing":
+        foreign.invalidates_guarantee = says
+    meter = Meter(PLAN, random=foreign)
+    meter.open("moment", count=8)
+    meter.noisy_symmetric("moment", moment())
+    assert math.isinf(meter.guarantee().epsilon)
+    assert str(meter.guarantee()).startswith("NOT PRIVATE: a generator that does not declare itself cryptographic")
+    foreign.invalidates_guarantee = False
+    assert meter.guarantee() == PLAN.guarantee(delta=1e-6)
+
+
 @pytest.mark.parametrize("name", ["gradients", "other", ""])
 def test_a_release_that_is_not_next_is_refused(name: str) -> None:
     """Whether it comes later or is not planned at all; nothing is counted for it."""

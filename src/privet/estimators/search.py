@@ -24,7 +24,6 @@ from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.reserving import check_account, reserve
 from privet.estimators.scoring import noisy_score, number_of_trials
 from privet.plan import Bounded, Meter, Plan, Release
-from privet.plan.meter import FIXED_SEED
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.randomness import Random, integers_below, uniforms
@@ -262,9 +261,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         if self.neighbours == "add_remove":  # how many were held out is private there
             count = max(1, round(self.holdout / (1 - self.holdout) * model.records))
         self.plan_ = meter.plan
-        self.guarantee_ = self._stated(meter.plan.guarantee(), best, extra)
-        if meter.random.invalidates_guarantee:
-            self.guarantee_ = self.guarantee_.invalidate(FIXED_SEED)
+        self.guarantee_ = meter.stated(self._stated(meter.plan.guarantee(), best, extra))
         best.guarantee_ = self.guarantee_
         names = vars(model).get("feature_names_in_")
         if names is not None:

@@ -129,7 +129,8 @@ class Plan:
         found = accounting.guarantee(self.event, delta=self._delta(delta), neighbours=self.neighbours)
         bounds = tuple(dict.fromkeys(self[name].bound.describe() for name in self.names))
         people = (PERSON,) if self.unit == "person" else ()
-        return replace(found, unit=self.unit, assumptions=(*found.assumptions, *bounds, *people))
+        unproven = dict.fromkeys(sentence for release in self.releases for sentence in release.unproven)
+        return replace(found, unit=self.unit, assumptions=(*found.assumptions, *bounds, *people, *unproven))
 
     def calibrated(
         self,

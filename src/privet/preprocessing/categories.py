@@ -18,7 +18,7 @@ from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.preprocessing.ranges import check_noise, chosen_columns
 from privet.privacy import Neighbours, check_delta
-from privet.randomness import Random
+from privet.randomness import Random, why_invalid
 
 _COUNTS, _SHOWN = "counts of names", "names above the threshold"
 
@@ -135,7 +135,7 @@ def private_categories(
     values = finder.run(codes, readers, meter)
     meter.finish()
     return LearntCategories(
-        values=values, threshold=finder.threshold(meter), plan=plan, invalidated=meter.random.invalidates_guarantee
+        values=values, threshold=finder.threshold(meter), plan=plan, invalidated=bool(why_invalid(meter.random))
     )
 
 

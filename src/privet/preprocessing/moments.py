@@ -17,7 +17,7 @@ from privet.preprocessing.encoding import ends_of
 from privet.preprocessing.ranges import check_noise, chosen_columns
 from privet.preprocessing.schema import Number
 from privet.privacy import Neighbours
-from privet.randomness import Random
+from privet.randomness import Random, why_invalid
 
 _MOMENTS = "moments"
 
@@ -94,7 +94,7 @@ def private_moments(
         stddev={name: deviation for name, (_, deviation) in found.items()},
         ranges={name: (float(ranges[name][0]), float(ranges[name][1])) for name in names},
         plan=plan,
-        invalidated=meter.random.invalidates_guarantee,
+        invalidated=bool(why_invalid(meter.random)),
     )
 
 

@@ -16,7 +16,7 @@ from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.privacy import Neighbours
-from privet.randomness import Random
+from privet.randomness import Random, why_invalid
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -146,7 +146,7 @@ def private_ranges(
     values = [read_columns[name] if rows is None else read_columns[name][rows] for name in names]
     ranges = finder.run(values, meter)
     meter.finish()
-    return LearntRanges(ranges=ranges, plan=plan, invalidated=meter.random.invalidates_guarantee)
+    return LearntRanges(ranges=ranges, plan=plan, invalidated=bool(why_invalid(meter.random)))
 
 
 def check_noise(noise_multiplier: float) -> float:

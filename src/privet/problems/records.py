@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._independence import check_alone, made_up, user_supplied
 from privet.clipping import Bounding, Clip, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
 from privet.errors import InvalidParameter
@@ -34,6 +35,7 @@ class RecordProblem:
         self, loss: RecordLoss, X: Any, y: Any, *, shape: tuple[int, ...], domain: ConvexSet, ridge: Ridge
     ) -> None:
         self.loss, self.X, self.y, self.shape, self.domain, self.ridge = loss, X, y, shape, domain, ridge
+        self.assumptions = _tried(loss, X, y, shape)
         self._empty = np.isnan(X.reshape(len(X), math.prod(X.shape[1:]))).all(axis=1)
 
     @property
@@ -128,3 +130,16 @@ class RecordProblem:
 
 def _power_of_two(most: int) -> int:
     return 1 << (most.bit_length() - 1)
+
+
+def _tried(loss: RecordLoss, X: Any, y: Any, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Refuse a loss of the user's that couples records, at several coefficients; what is assumed of it all the same."""
+    if not user_supplied(loss):
+        return ()
+    record, label = (X.shape[1:], X.dtype.kind), (y.shape[1:], y.dtype.kind)
+    said = {
+        check_alone("the loss", lambda *data, of=part, at=theta: of(at, *data), record, label)
+        for part in (loss.gradients, loss.values)
+        for theta in (np.zeros(shape), made_up(shape, scale=1.0)[0], made_up(shape, scale=30.0, seed=9)[0])
+    }
+    return tuple(said)

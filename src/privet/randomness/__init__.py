@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privet.randomness.binomial import binomial
 from privet.randomness.draws import choose, integers_below, uniforms
-from privet.randomness.generator import Random, Words, fixed_seed_invalidates_guarantee, system_random
+from privet.randomness.generator import Random, Words, fixed_seed_invalidates_guarantee, system_random, why_invalid
 from privet.randomness.trials import negative_binomial_trials, poisson_trials
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "poisson_trials",
     "system_random",
     "uniforms",
+    "why_invalid",
 ]

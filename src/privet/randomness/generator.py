@@ -32,7 +32,8 @@ class Random(Protocol):
     """A source of independent uniform 64-bit words, none of which it ever gives twice.
 
     `invalidates_guarantee` is True if the words can be predicted (a fixed seed): then no guarantee holds for what is
-    drawn from it, and whoever writes a guarantee says so.
+    drawn from it, and whoever writes a guarantee says so. It is False for a cryptographic generator alone; where it is
+    neither, the guarantee is invalidated too.
 
     Examples
     --------
@@ -53,6 +54,22 @@ class Random(Protocol):
     def words(self, count: int) -> Words:
         """Return the next `count` words, independent and uniform on 0 … 2⁶⁴ − 1."""
         ...
+
+
+def why_invalid(random: Random) -> str:
+    """Why no guarantee holds for what is drawn from `random`; empty if it says of itself that nobody can predict it.
+
+    Examples
+    --------
+    >>> why_invalid(system_random()), why_invalid(fixed_seed_invalidates_guarantee(1))
+    ('', 'fixed seed: whoever knows it can subtract the noise')
+    """
+    declared = getattr(random, "invalidates_guarantee", None)
+    if declared is False:
+        return ""
+    if declared is True:
+        return "fixed seed: whoever knows it can subtract the noise"
+    return "a generator that does not declare itself cryptographic: whoever guesses its state can subtract the noise"
 
 
 class _Stream:
