@@ -9,6 +9,7 @@ PrivetError
 Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
 LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
 SmallEffectiveSample   (a UserWarning)      a model that privacy leaves little more than a constant
+UnaccountedTransformer (a UserWarning)      a pipeline that learnt from the rows before our fit saw them
 """
 
 from __future__ import annotations
@@ -54,3 +55,7 @@ class LooseBound(UserWarning):
 
 class SmallEffectiveSample(UserWarning):
     """The budget is so small for so few records that the model is little more than the majority class, or the mean."""
+
+
+class UnaccountedTransformer(UserWarning):
+    """A scikit-learn pipeline learns from the private rows before the estimator sees them; no budget covers that."""

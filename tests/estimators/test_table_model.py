@@ -66,6 +66,19 @@ def test_a_fixed_seed_invalidates_the_guarantee_also_when_saved(tmp_path: Path) 
     assert str(load_model(tmp_path).guarantee).startswith("NOT PRIVATE: fixed seed")
 
 
+def test_set_params_after_fit_changes_nothing_that_is_saved(tmp_path: Path) -> None:
+    """What a file says is of the fit: budget, relation, ranges, classes and promise, whatever was set since."""
+    model = fit_table(table(), LABELS, budget=BUDGET)
+    before = model.save(tmp_path / "before").read_text()
+    model.estimator.set_params(
+        epsilon=99.0, delta=0.4, neighbours="add_remove", bounds=(-9, 9), classes=[7, 8], alpha=3.0, records=5
+    )
+    assert model.save(tmp_path / "after").read_text() == before
+    loaded = load_model(tmp_path / "after")
+    assert (loaded.guarantee, loaded.plan.budget) == (model.guarantee, BUDGET)
+    assert loaded.predict(table()).tolist() == model.predict(table()).tolist()
+
+
 @pytest.mark.parametrize(
     ("schema", "message"),
     [

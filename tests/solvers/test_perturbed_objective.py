@@ -291,7 +291,7 @@ def test_plan_depends_on_no_record() -> None:
 def test_large_epsilon_gives_the_minimiser(loss: str, clip: float | None) -> None:
     """With ε → ∞ the release is the non-private minimiser of the same clipped and penalised problem, to 1e-6."""
     problem = regression(loss=loss)
-    result = objective_perturbation(problem, budget=Budget(epsilon=1e14, delta=0.5), regularisation=0.02, clip=clip)
+    result = objective_perturbation(problem, budget=Budget(epsilon=1e14, delta=1e-4), regularisation=0.02, clip=clip)
     rows = problem.table.units * problem.table.step
     norms = np.linalg.norm(rows, axis=1)
     w = np.zeros(4)
@@ -314,7 +314,7 @@ def test_excess_risk_stays_below_the_proven_bound() -> None:
     def risk(w: Vector) -> float:
         return float(np.mean(np.logaddexp(0, -(2 * problem.labels - 1) * (rows @ w))))
 
-    best = objective_perturbation(problem, budget=Budget(epsilon=1e14, delta=0.5), regularisation=1e-6).coef
+    best = objective_perturbation(problem, budget=Budget(epsilon=1e14, delta=1e-4), regularisation=1e-6).coef
     radius = 1.2 * float(np.linalg.norm(best))  # a test may look
     runs = [objective_perturbation(problem, budget=BUDGET, radius=radius) for _ in range(30)]
     bound = runs[0].bound

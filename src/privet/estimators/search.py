@@ -21,6 +21,7 @@ from privet.errors import Interrupted, InvalidParameter, PrivetError, SmallEffec
 from privet.estimators.best_model import BestModel
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.pipelines import upstream
 from privet.estimators.reserving import check_account, reserve
 from privet.estimators.scoring import noisy_score, number_of_trials
 from privet.plan import Bounded, Meter, Plan, Release
@@ -119,7 +120,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     def fit(self, X: Any, y: Any) -> PrivateSearchCV:
         """Search, and keep the best trial's model."""
-        candidates, plan = self._candidates(), self.plan()
+        candidates, plan, before = self._candidates(), self.plan(), upstream()
         noise = plan[_SEARCH].noise_multiplier
         model = self._prepared(plan, noise)
         table, target, extra = self._read(model, X, y)
@@ -145,7 +146,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 "Expected at least one trial, got none, as happens with the law 'poisson' by chance: there is nothing "
                 "to release, and the budget is spent all the same. Use law='logarithmic', which always has one."
             )
-        return self._keep(best, best_score, best_params, meter, model, extra, int(held_out.sum()))
+        return self._keep(best, best_score, best_params, meter, model, (*extra, *before), int(held_out.sum()))
 
     def _read(self, model: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any], tuple[str, ...]]:
         """Rows and targets, and what is taken as public of them; what scores are measured by is fixed in `model`."""
