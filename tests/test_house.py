@@ -31,6 +31,7 @@ MARKED = [PAGES[0], *(pytest.param(page, marks=pytest.mark.medium) for page in P
 ROOMS = [
     "errors",
     "_checks",
+    "_independence",
     "privacy",
     "randomness",
     "accounting",

@@ -63,7 +63,7 @@ class PoissonRegressor(LinearRegressor):
         return tags
 
     def _planned_loss(self, classes: int) -> Loss:
-        return CappedPoissonLoss(most=1.0)  # whose cap is learnt, or in units that are
+        return CappedPoissonLoss(max_rate=1.0)  # whose cap is learnt, or in units that are
 
     def _task(self, loss: Loss) -> Any:
         return "counts"
@@ -93,12 +93,12 @@ class PoissonRegressor(LinearRegressor):
         low, high = ends if ends is not None else (0.0, top)
         counts = np.clip(data.target, low, high)
         if not self.fit_intercept:  # nothing could undo a factor: exp(x·coef) must be the count itself
-            return self._posed(data, labels=counts, loss=CappedPoissonLoss(most=high, unit=size), ends=(low, high))
+            return self._posed(data, labels=counts, loss=CappedPoissonLoss(max_rate=high, unit=size), ends=(low, high))
         most = high / size
         return self._posed(
             data,
             labels=np.minimum(counts / size, most),
-            loss=CappedPoissonLoss(most=most),
+            loss=CappedPoissonLoss(max_rate=most),
             origin=math.log(size),
             ends=(low, high),
         )
@@ -137,10 +137,10 @@ def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[
     Examples
     --------
     >>> from privet.plan import Plan
-    >>> from privet.randomness import fixed_seed_voids_guarantee
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
     >>> plan = Plan(releases=(count_release(20.0),), neighbours="zero_out")
     >>> counts = np.array([0.0, 1.0, 2.0, 9.0] * 1000)
-    >>> size, top = typical_count(counts, Meter(plan, random=fixed_seed_voids_guarantee(1)), most=None)
+    >>> size, top = typical_count(counts, Meter(plan, random=fixed_seed_invalidates_guarantee(1)), most=None)
     >>> 2 < size < 5, top
     (True, 16.0)
     """

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import is_whole, positive, whole
 from privet.data import matrix, person_numbers
-from privet.errors import InvalidParameter, LittleSignal
+from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, learnt_scaling, prepared_problem
 from privet.estimators.reading import Records
 from privet.estimators.reserving import reserve, undone_on_failure
@@ -25,9 +26,9 @@ from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling
-from privet.privacy import Guarantee, Neighbours, check_neighbours
+from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
 from privet.problems import LinearProblem
-from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
+from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random
 from privet.solvers import Result
 
 Vector = NDArray[np.float64]
@@ -139,13 +140,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         """
         with undone_on_failure(self):
             self._check()
+            before = upstream()
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
             if outline.little:
-                warnings.warn(outline.little, LittleSignal, stacklevel=2)
+                warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
             meter = Meter(outline.plan, random=self._random())
             reserve(self.account, outline.plan, type(self).__name__, meter.random)
-            self._run(data, outline, meter)
+            self._run(data, outline, meter, before)
             meter.finish()
         return self
 
@@ -164,6 +166,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         if self.records is not None:
             because = "rates, divisors and steps follow from it"
             whole("records", self.records, because=because, use="Pass a public guess of the number of rows.")
+            check_delta(self.delta, self.records)
 
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
         """The records as private arrays, checked on public facts."""
@@ -220,7 +223,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return people
 
-    def _run(self, data: Records, outline: Outline, meter: Meter) -> None:
+    def _run(self, data: Records, outline: Outline, meter: Meter, before: tuple[str, ...] = ()) -> None:
         """Learn what is not given, solve, and keep what was released."""
         for name in (
             "class_weight_",
@@ -239,7 +242,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)
-        self.guarantee_ = self._stated(result.guarantee, posed.assumptions)
+        self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
         self.plan_ = outline.plan
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
 
@@ -262,7 +265,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         if self.random_state is None:
             return system_random()
         if is_whole(self.random_state):
-            return fixed_seed_voids_guarantee(int(self.random_state))
+            return fixed_seed_invalidates_guarantee(int(self.random_state))
         raise InvalidParameter(
             f"Expected random_state to be None or a whole number, got {type(self.random_state).__name__}: other "
             "generators are not cryptographic. Leave it out."

@@ -106,10 +106,10 @@ def balanced(places: Vector, classes: int, meter: Meter) -> Vector:
     Examples
     --------
     >>> from privet.plan import Plan
-    >>> from privet.randomness import fixed_seed_voids_guarantee
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
     >>> places = np.array([0.0] * 9_000 + [1.0] * 1_000)
     >>> plan = Plan(releases=(class_count_release(2, 5.0),), neighbours="zero_out")
-    >>> balanced(places, 2, Meter(plan, random=fixed_seed_voids_guarantee(1))).round(2)
+    >>> balanced(places, 2, Meter(plan, random=fixed_seed_invalidates_guarantee(1))).round(2)
     array([0.11, 1.  ])
     """
     known = places[np.isfinite(places)].astype(np.int64)

@@ -15,6 +15,7 @@ from privet.errors import Interrupted, InvalidParameter
 from privet.geometry import ConvexSet
 from privet.plan import Meter
 from privet.problems import Problem
+from privet.problems.protocol import assumed
 from privet.solvers.progress import shown
 from privet.solvers.result import Result
 from privet.solvers.updates import UpdateRule
@@ -78,7 +79,7 @@ def descended(
     delta: float | None = None,
 ) -> Result:
     """Descend along released directions. The result, or in `Interrupted` the one so far, has the whole guarantee."""
-    guarantee = meter.guarantee(delta=delta)
+    guarantee = meter.guarantee(delta=delta, assumptions=assumed(problem))
 
     def result(path: Path) -> Result:
         return Result(coef=path.released, guarantee=guarantee, plan=meter.plan, bound=bound, iterates=path.points)
