@@ -17,15 +17,7 @@ from privet.accounting.event_json import to_json
 from privet.accounting.events import Event, Repeated
 from privet.cli.answers import Answers, answer, draw, guarantee_record
 from privet.cli.lectures import lectures
-from privet.cli.options import (
-    accountant_option,
-    json_option,
-    one_run,
-    plot_option,
-    run_of,
-    step_of,
-    step_options,
-)
+from privet.cli.options import accountant_option, json_option, one_run, plot_option, run_of, step_of, step_options
 from privet.cli.training import fit, plan, predict, schema
 from privet.privacy import Guarantee, Neighbours, check_epsilon, down, up, words
 
@@ -142,12 +134,7 @@ def compare(run: Event, neighbours: Neighbours, delta: float, as_json: bool, plo
 @json_option
 @plot_option
 def profile(
-    run: Event,
-    neighbours: Neighbours,
-    epsilons: tuple[float, ...],
-    accountant: str,
-    as_json: bool,
-    plot: Path | None,
+    run: Event, neighbours: Neighbours, epsilons: tuple[float, ...], accountant: str, as_json: bool, plot: Path | None
 ) -> None:
     """Delta at many epsilons, the whole promise of a run. --plot draws the curve."""
     end = None if epsilons else report.reach(run, neighbours=neighbours, accountant=accountant)

@@ -103,7 +103,4 @@ def box(*, low: ArrayLike, high: ArrayLike, size: int | None = None) -> Box:
         )
     (common,) = sizes
     sides = [np.full(common, side) if np.ndim(side) == 0 else side for side in (low, high)]
-    return Box(
-        low=frozen_vector("low", sides[0], infinite=True),
-        high=frozen_vector("high", sides[1], infinite=True),
-    )
+    return Box(low=frozen_vector("low", sides[0], infinite=True), high=frozen_vector("high", sides[1], infinite=True))

@@ -208,12 +208,7 @@ def _theorem_2_6(p: _Printed, d: int) -> LecturePrescription:
     steps = p.whole((p.epsilon * p.n) ** 2 / d)
     eta = p.diameter * p.epsilon * p.n / (steps * p.gradient * math.sqrt(d * p.log))
     bound = average_iterate_bound(
-        steps=steps,
-        distance=p.diameter,
-        lipschitz=p.gradient,
-        d=d,
-        noise_stddev=p.noise(known, steps),
-        step_size=eta,
+        steps=steps, distance=p.diameter, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps), step_size=eta
     )
     return p.made(
         "theorem_2_6",

@@ -171,13 +171,7 @@ def linear_decay_bound(
 
 
 def last_iterate_bound(
-    *,
-    steps: int,
-    diameter: float,
-    lipschitz: float,
-    d: int,
-    noise_stddev: float,
-    step_scale: float | None = None,
+    *, steps: int, diameter: float, lipschitz: float, d: int, noise_stddev: float, step_scale: float | None = None
 ) -> RiskBound:
     """Bound the last iterate after T noisy steps of size η_t = c/√t, t = 1, …, T, in a set of that *diameter*.
 

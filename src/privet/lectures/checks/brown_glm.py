@@ -36,11 +36,7 @@ from privet.solvers.plain_descent import projected_gradient_descent
 from privet.sums import bounded_table, glm_sum, record_sum
 
 Vector = NDArray[np.float64]
-LOSSES: tuple[tuple[Loss, float], ...] = (
-    (SquaredLoss(), 0.7),
-    (LogisticLoss(), 1.0),
-    (HuberLoss(), -0.4),
-)
+LOSSES: tuple[tuple[Loss, float], ...] = ((SquaredLoss(), 0.7), (LogisticLoss(), 1.0), (HuberLoss(), -0.4))
 
 
 @check("36", mutant={"ridge": 0.1})

@@ -49,10 +49,7 @@ def other_ways(fit_networks: float = 1.0) -> Finding:
         "exponential": (interval, lambda p: exponential_mechanism(p, epsilon=1.0, pieces=64)),
         "output": (interval, lambda p: output_perturbation(p, budget=BUDGET)),
         "objective": (line, lambda p: objective_perturbation(p, budget=BUDGET)),
-        "zeroth_order": (
-            line,
-            lambda p: zeroth_order_descent(p, budget=BUDGET, steps=20, clip=1.0, step_size=0.5),
-        ),
+        "zeroth_order": (line, lambda p: zeroth_order_descent(p, budget=BUDGET, steps=20, clip=1.0, step_size=0.5)),
         "newton": (line, lambda p: newton_descent(p, budget=BUDGET, steps=3, clip=1.0)),
     }
     costs, takes = {}, {}

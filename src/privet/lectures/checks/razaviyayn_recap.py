@@ -186,11 +186,7 @@ def post_processing(peeks: float = 0.0) -> Finding:
     middle = (edges[:-1] + edges[1:]) / 2
     p, q = np.diff(ndtr(edges - 1.0 - peeks)), np.diff(ndtr(edges))  # the data move the outcome by 1
     projected = box(low=-1.0, high=1.0, size=middle.size).project(middle)  # each outcome on [−1, 1]
-    ways = {
-        "rounded": np.rint(middle),
-        "projected": projected,
-        "sign": np.sign(middle),
-    }
+    ways = {"rounded": np.rint(middle), "projected": projected, "sign": np.sign(middle)}
     epsilons, after = (0.0, 0.5, 1.0, 2.0), {}
     before = [delta(Gaussian(noise_multiplier=1.0), epsilon=e, neighbours="add_remove") for e in epsilons]
     for name, outcome in ways.items():

@@ -19,9 +19,7 @@ from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
 from privet.solvers import noisy_gradient_descent
 from privet.solvers.plain_descent import projected_gradient_descent
-from privet.theory import (
-    gradient_descent_bound,
-)
+from privet.theory import gradient_descent_bound
 
 Vector = NDArray[np.float64]
 BUDGET = Budget(epsilon=1.0, delta=1e-5)

@@ -20,9 +20,7 @@ from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FixedSize, OneRecord, Poisson
-from privet.solvers import (
-    exponential_mechanism,
-)
+from privet.solvers import exponential_mechanism
 from privet.solvers.gradient import PrivateGradient
 from privet.theory import estimated_gradient_bound, exponential_mechanism_bound, printed_order
 

@@ -113,12 +113,7 @@ def fixed_size(
 
 
 def _follow(
-    table: Sequence[int],
-    batches: tuple[Batches, Batches],
-    old: Vector,
-    rate: float,
-    noise: float,
-    epsilon: float,
+    table: Sequence[int], batches: tuple[Batches, Batches], old: Vector, rate: float, noise: float, epsilon: float
 ) -> Lines:
     """The lines for D' = `table`, its batches with x and without, and `old`, the law of A(S(D))."""
     inside, outside = (_law(table, part, noise) for part in batches)  # each times the chance of its case

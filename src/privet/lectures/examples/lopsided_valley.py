@@ -112,11 +112,7 @@ def valley_excess(factor: float, *, fineness: float = 1.0) -> float:
     """
     loss = valley()
     middle = mean_iterate(
-        loss,
-        step_size=step_size(factor),
-        noise_stddev=PRINTED.noise_stddev,
-        steps=PRINTED.steps,
-        fineness=fineness,
+        loss, step_size=step_size(factor), noise_stddev=PRINTED.noise_stddev, steps=PRINTED.steps, fineness=fineness
     )
     return float(loss.value(middle, 0.0) - loss.value(-1.0, 0.0))
 

@@ -65,11 +65,7 @@ def asked_and_given_figure(*, delta: float = 1e-5) -> Figure:
     ['claim 3.2', 'with its √2 (lemma 1.1)', 'ρ by a quadratic equation']
     """
     at = np.geomspace(0.1, 20.0, 60)
-    names = {
-        "claim_3_2": "claim 3.2",
-        "lemma_1_1": "with its √2 (lemma 1.1)",
-        "rho": "ρ by a quadratic equation",
-    }
+    names = {"claim_3_2": "claim 3.2", "lemma_1_1": "with its √2 (lemma 1.1)", "rho": "ρ by a quadratic equation"}
     with canvas(
         "What is asked for, and what is given", f"one run at δ = {delta:.0e}".replace("e-0", "e-"), size=(6.2, 5.4)
     ) as (figure, axes):
