@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -14,16 +13,22 @@ from privet.accounting.theorems.composition import Cost, basic
 from privet.accounting.theorems.gaussian_profile import profile
 from privet.clipping import Clip
 from privet.geometry import l2_ball
-from privet.lectures import rule
-from privet.lectures.claim import Finding
-from privet.lectures.grid import EPSILONS, PAIRS, exact_ratio, false_points, first_false
+from privet.lectures import Finding, check, rule
+from privet.lectures.grid import (
+    EPSILONS,
+    PAIRS,
+    exact_ratio,
+    false_points,
+    first_false_by_delta,
+    least_ratio,
+    scaled,
+)
+from privet.lectures.measures import Vector, apart, listed, measured_noise
 from privet.lectures.noisy_runs import noisy_run
-from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
 from privet.problems import glm
 from privet.sums import record_sum
 
-Vector = NDArray[np.float64]
 STEPS = (1, 10, 1000, 100_000)
 
 
@@ -54,7 +59,7 @@ def adaptive_composition(share: float = 1.0) -> Finding:
     claimed = share * math.fsum(costs)
     return Finding.judged(
         worst <= claimed * (1 + 1e-12) and delta == 0 and abs(total / claimed - 1) < 1e-12,
-        f"Of 200 adaptive strategies against steps of {', '.join(f'{cost:g}' for cost in costs)} the worst transcript "
+        f"Of 200 adaptive strategies against steps of {listed(costs, 'g')} the worst transcript "
         f"has a log ratio of {worst:.12g}; the library charges {total:.12g}.",
         worst_log_ratio=worst,
         charged=total,
@@ -74,23 +79,17 @@ def two_steps(times: float = 2.0) -> Finding:
 
     for _ in range(500):
         first, second = private(), [private() for _ in range(3)]
-        ratios = [
-            math.log(first[0][y] / first[1][y] * second[y][0][z] / second[y][1][z])
-            for y, z in product(range(3), repeat=2)
-        ]
-        worst = max(worst, *(abs(ratio) for ratio in ratios))
-    alone = _transcripts(np.array([[0, 1], [0, 1], [0, 1]]), (e, e), 0)
-    other = _transcripts(np.array([[0, 1], [0, 1], [0, 1]]), (e, e), 1)
+        for y, z in product(range(3), repeat=2):
+            worst = max(worst, abs(math.log(first[0][y] / first[1][y] * second[y][0][z] / second[y][1][z])))
+    alone, other = (_transcripts(np.array([[0, 1]] * 3), (e, e), record) for record in (0, 1))
     response = float(np.log(alone / other).max())
     charged = epsilon(RandomizedResponse(epsilon=e) * 2, delta=1e-30, neighbours="replace_one")
-    return Finding.judged(
-        max(worst, response) <= times * e * (1 + 1e-12) and abs(charged / response - 1) < 1e-9,
+    told = (
         f"Two steps of {e:g} have a log ratio of at most {worst:.4f} in 500 random pairs, and of {response:.12g} for "
-        f"two randomised responses: exactly 2 epsilon. The accountant charges {charged:.12g}.",
-        worst_of_random_pairs=worst,
-        two_randomised_responses=response,
-        charged=charged,
+        f"two randomised responses: exactly 2 epsilon. The accountant charges {charged:.12g}."
     )
+    holds = max(worst, response) <= times * e * (1 + 1e-12) and abs(charged / response - 1) < 1e-9
+    return Finding.judged(holds, told, worst_of_random_pairs=worst, two_randomised_responses=response, charged=charged)
 
 
 @check("56", mutant={"clip": 2.0})
@@ -106,16 +105,14 @@ def dp_gd_step(clip: float = 1.0) -> Finding:
     average = (np.minimum(1.0, clip / lengths) * rows).mean(axis=0)
     rest = (points[:-1] - points[1:]) / eta - average
     bias = float(np.abs(rest.mean(axis=0)).max()) / (sigma / math.sqrt(T))
-    off = abs(float(np.sqrt(np.mean(rest**2))) / sigma - 1.0) * math.sqrt(2 * rest.size)
-    return Finding.judged(
-        bias < 5 and off < 5 and len(points) == T + 1 and not points[0].any(),
+    _, off = measured_noise(rest, sigma)
+    told = (
         f"From 0, {T} steps are average clipped gradients plus noise: the mean of the rest is {bias:.1f} standard "
         f"errors from 0 at most, its deviation {off:.1f} from lambda; all {len(points)} points are released, the "
-        f"start among them. Of {n} gradients {int((lengths > 1).sum())} are clipped.",
-        standard_errors_of_mean=bias,
-        standard_errors_of_noise=off,
-        points=len(points),
+        f"start among them. Of {n} gradients {int((lengths > 1).sum())} are clipped."
     )
+    holds = bias < 5 and off < 5 and len(points) == T + 1 and not points[0].any()
+    return Finding.judged(holds, told, standard_errors_of_mean=bias, standard_errors_of_noise=off, points=len(points))
 
 
 @check("57", mutant={"constant": 2.0})
@@ -128,45 +125,40 @@ def clip_is_a_projection(constant: float = 1.0) -> Finding:
     ball = l2_ball(radius=gamma)
     projected = np.array([ball.project(row) for row in rows])
     summed = record_sum(rows, rule=Clip(clip=gamma), max_records=300).value
-    apart, total = float(np.abs(formula - projected).max()), float(np.abs(formula.sum(axis=0) - summed).max())
+    off, total = apart(formula, projected), apart(formula.sum(axis=0), summed)
     before = np.linalg.norm(rows[1:] - rows[:-1], axis=1)
     after = np.linalg.norm(projected[1:] - projected[:-1], axis=1)
     stretch = float((after / before).max())
-    return Finding.judged(
-        apart < 1e-12 and total < 1e-7 and stretch <= 1 + 1e-12,
+    told = (
         f"For 300 vectors of length up to {lengths.max():.0f} clipping is the projection on the ball of radius "
-        f"{gamma:g} to {apart:.1e}, and their sum the library's to {total:.1e}; no two vectors move apart (factor "
-        f"{stretch:.3f} at most).",
-        apart=apart,
-        sum_apart=total,
-        largest_stretch=stretch,
+        f"{gamma:g} to {off:.1e}, and their sum the library's to {total:.1e}; no two vectors move apart (factor "
+        f"{stretch:.3f} at most)."
+    )
+    return Finding.judged(
+        off < 1e-12 and total < 1e-7 and stretch <= 1 + 1e-12, told, apart=off, sum_apart=total, largest_stretch=stretch
     )
 
 
 @check("58", mutant={"constant": 0.5})
 def claim_2_3(constant: float = 1.0) -> Finding:
     """Test claim 2.3's noise at 408 pairs and four numbers of steps, and within its range also at delta = 1/2."""
-
-    def at(T: int) -> Callable[[float, float], float]:
-        return lambda e, d: constant * rule("basic_composition").multiplier(e, d, T) / math.sqrt(T)
-
-    false = {T: false_points(at(T)) for T in STEPS}
+    at = {T: scaled("basic_composition", constant, T) for T in STEPS}
+    false = {T: false_points(at[T]) for T in STEPS}
     stated = [(e, d) for e, d in (*PAIRS, *((e, 0.5) for e in EPSILONS)) if e <= 1]
-    within = sum(len(false_points(at(T), stated)) for T in STEPS)
-    ratios = {f"ratio_of_{T}_steps": exact_ratio(at(T), 1.0, 1e-5) for T in STEPS}
-    frontiers = {f"first_false_at_{d:.0e}": first_false(at(1), d) for d in (1e-1, 1e-3, 1e-5, 1e-8, 1e-12)}
+    within = sum(len(false_points(at[T], stated)) for T in STEPS)
+    ratios = {f"ratio_of_{T}_steps": exact_ratio(at[T], 1.0, 1e-5) for T in STEPS}
     beyond = sum(len(points) for points in false.values())
     return Finding.judged(
         within == 0,
         f"False at {within} of {len(STEPS) * len(stated)} points with epsilon at most 1, as stated, and at {beyond} of "
-        f"{len(STEPS) * len(PAIRS)} up to 10. At (1, 1e-5) it has {', '.join(f'{r:.3g}' for r in ratios.values())} "
+        f"{len(STEPS) * len(PAIRS)} up to 10. At (1, 1e-5) it has {listed(ratios.values(), '.3g')} "
         "times the noise needed, for 1, 10, 1e3 and 1e5 steps.",
         points=len(STEPS) * len(PAIRS),
         false_points=beyond,
         false_points_of_one_step=len(false[1]),
         false_points_as_stated=within,
-        least_ratio=min(exact_ratio(at(1), e, d) for e, d in PAIRS),
-        table=ratios | frontiers,
+        least_ratio=least_ratio(at[1]),
+        table=ratios | first_false_by_delta(at[1]),
     )
 
 
@@ -181,14 +173,12 @@ def shares_of_the_budget(power: float = 1.0) -> Finding:
         total = basic([Cost(e / T, share, T)])
         worst_sum = max(worst_sum, total[0] / e, total[1] / d)
         worst_rule = max(worst_rule, abs(noise / rule("basic_composition").multiplier(e, d, T) - 1))
-    return Finding.judged(
-        worst_step <= 1 and worst_sum <= 1 + 1e-12 and worst_rule < 1e-12,
+    told = (
         f"A step with claim 2.3's noise needs {worst_step:.3g} of its share of delta at most, and T shares add up to "
-        f"{worst_sum:.6g} of the budget: the claim's noise to {worst_rule:.1e}.",
-        largest_share_needed=worst_step,
-        sum_of_shares=worst_sum,
-        rule_off=worst_rule,
+        f"{worst_sum:.6g} of the budget: the claim's noise to {worst_rule:.1e}."
     )
+    holds = worst_step <= 1 and worst_sum <= 1 + 1e-12 and worst_rule < 1e-12
+    return Finding.judged(holds, told, largest_share_needed=worst_step, sum_of_shares=worst_sum, rule_off=worst_rule)
 
 
 @check("60", mutant={"constant": 0.5})
@@ -196,7 +186,6 @@ def sensitivity_of_clipped_averages(constant: float = 1.0) -> Finding:
     """Replace, zero out and remove a record at random and at worst, and see how far the clipped average moves."""
     rng, C, n = np.random.default_rng(60), 0.7, 12
     moves = {"replace_one": 0.0, "zero_out": 0.0, "add_remove": 0.0}
-
     for trial in range(150):
         X, y, theta = rng.normal(size=(n, 3)), rng.normal(size=n) * 3, rng.normal(size=3)
         y[0] *= 1e3 if trial % 2 else 1.0  # every other record is at worst, and its opposite takes its place

@@ -8,11 +8,11 @@ import numpy as np
 
 from privet.accounting import Gaussian, epsilon
 from privet.clipping import Adaptive, Clip
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check
 from privet.lectures.examples.clip_before_averaging import clip_before_or_after
-from privet.lectures.registry import check
+from privet.lectures.noisy_runs import clipped_mean
 from privet.lectures.toy_problems import linear, pointwise
-from privet.losses import LogisticLoss, SquaredLoss
+from privet.losses import LogisticLoss
 from privet.noise import add_laplace
 from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
@@ -25,28 +25,17 @@ from privet.solvers.plain_descent import projected_gradient_descent
 @check("61", mutant={"sign": -1.0})
 def bias_against_noise(sign: float = 1.0) -> Finding:
     """Descend on clipped gradients of nine 0s to each 10, without noise, with clips of 1 to 100; account for each."""
-    labels = np.tile([0.0] * 9 + [10.0], 100)
-    problem = pointwise(SquaredLoss(), np.ones((1000, 1)), labels)
-    clips, bias, noise, ends = (1.0, 3.0, 9.0, 18.0, 40.0, 100.0), [], [], {}
-    for clip in clips:
-        path = projected_gradient_descent(problem, steps=80, step_size=0.4, bounding=Clip(clip=clip), release="last")
-        ends[f"end_at_{clip:g}"] = float(path.released[0])
-        bias.append(abs(float(path.released[0]) - 1.0))
-        plan = gradient_plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
-        plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
-        noise.append(PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(61))).noise_stddev)
-    both = np.hypot(bias, noise)
-    sweet = clips[int(np.argmin(both))]
-    return Finding.judged(
-        bool((sign * np.diff(bias) <= 1e-6).all() and (np.diff(noise) > 0).all()) and clips[0] < sweet < clips[-1],
+    clips = (1.0, 3.0, 9.0, 18.0, 40.0, 100.0)
+    reached, noise = np.transpose([clipped_mean(clip) for clip in clips])
+    ends, bias = {f"end_at_{clip:g}": end for clip, end in zip(clips, reached, strict=True)}, np.abs(reached - 1.0)
+    sweet = clips[int(np.argmin(np.hypot(bias, noise)))]
+    told = (
         f"Descent should end at 1. Clipped at 1 it ends at {ends['end_at_1']:.4f}, at 9 {ends['end_at_9']:.4f}, from "
         f"18 on at {ends['end_at_18']:.4f}; noise grows from {noise[0]:.4f} to {noise[-1]:.3f} meanwhile, and both "
-        f"together are least at {sweet:g}.",
-        sweet_spot=sweet,
-        noise_at_1=noise[0],
-        noise_at_100=noise[-1],
-        table=ends,
+        f"together are least at {sweet:g}."
     )
+    holds = bool((sign * np.diff(bias) <= 1e-6).all() and (np.diff(noise) > 0).all()) and clips[0] < sweet < clips[-1]
+    return Finding.judged(holds, told, sweet_spot=sweet, noise_at_1=noise[0], noise_at_100=noise[-1], table=ends)
 
 
 @check("62", mutant={"paid": 0.0})
@@ -55,9 +44,8 @@ def tuned_clips_are_paid_for(paid: float = 1.0) -> Finding:
     steps, gradient, count = 100, 1.5, 10.0
     together = Gaussian(noise_multiplier=gradient) * steps + Gaussian(noise_multiplier=2 * count) * steps
     s = 1 / math.sqrt(1 / gradient**2 + paid / (2 * count) ** 2)
-    costs = [
-        epsilon(run, delta=1e-5, neighbours="zero_out") for run in (together, Gaussian(noise_multiplier=s) * steps)
-    ]
+    runs = (together, Gaussian(noise_multiplier=s) * steps)
+    costs = [epsilon(run, delta=1e-5, neighbours="zero_out") for run in runs]
     learns = Adaptive(clip=100.0, count_noise=count)
     rng = np.random.default_rng(62)
     rows = rng.normal(size=(400, 5)) * rng.uniform(0.1, 1.0, size=(400, 1))
@@ -85,8 +73,7 @@ def stability(noise: float = 1.0, full: bool = False) -> Finding:
     """Learn labels that mean nothing, with noise and without, and compare errors on records seen and unseen."""
     rng, n, d, trials = np.random.default_rng(63), 20, 60, 200 if full else 25
     blank = gradient_plan(bounding=Clip(clip=1.0), steps=20, records=n, neighbours="replace_one")
-    plan = blank.calibrated(Budget(epsilon=0.2, delta=1e-5))
-    update = GradientStep(step_size=5.0)
+    plan, update = blank.calibrated(Budget(epsilon=0.2, delta=1e-5)), GradientStep(step_size=5.0)
     gaps = np.empty((trials, 2))
     for trial in range(trials):
         X, y = rng.normal(size=(n, d)) / math.sqrt(d), rng.integers(0, 2, size=n)
@@ -125,20 +112,17 @@ def before_or_after_averaging(power: float = 1.0) -> Finding:
             units = np.full(draws, round(middle * 2.0**40), dtype=np.int64)
             released = add_laplace(units, step=2.0**-40, noise_scale=moved, random=random)
             error = float(np.abs(released - 0.8).mean())
-            worst = max(
-                worst, abs(error - exact) / (moved * math.sqrt(2 / draws))
-            )  # |b + noise| has at most its variance
+            off = abs(error - exact) / (moved * math.sqrt(2 / draws))  # |b + noise| has at most its variance
+            worst = max(worst, off)
             numbers[f"moved_{name}_{n}"], numbers[f"error_{name}_{n}"] = moved, error
     before, after, tightly = (
         [numbers[f"error_{way}_{n}"] for n in sizes] for way in ("before", "after", "after_tightly")
     )
     falls = math.log(before[0] / before[-1]) / math.log(sizes[-1] / sizes[0])
-    return Finding.judged(
-        abs(falls - power) < 0.02 and worst < 5 and min(after) > 0.9 and min(tightly) > 0.6,
+    told = (
         f"For 10 to 10,000 records: clipped before averaging the error falls from {before[0]:.4f} to {before[-1]:.6f}, "
         f"like n^-{falls:.3f}; after, to [0, 1], it stays at {after[-1]:.2f}; after, to [0, 1/n], it goes from "
-        f"{tightly[0]:.2f} to {tightly[-1]:.2f}.",
-        power=falls,
-        standard_errors=worst,
-        table=numbers,
+        f"{tightly[0]:.2f} to {tightly[-1]:.2f}."
     )
+    holds = abs(falls - power) < 0.02 and worst < 5 and min(after) > 0.9 and min(tightly) > 0.6
+    return Finding.judged(holds, told, power=falls, standard_errors=worst, table=numbers)

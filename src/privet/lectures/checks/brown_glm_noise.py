@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
 from privet.clipping import Clip, Declared
-from privet.geometry import whole_space
-from privet.lectures import rule
-from privet.lectures.claim import Finding
-from privet.lectures.grid import PAIRS, exact_ratio, false_points, first_false
-from privet.lectures.registry import check
+from privet.lectures import Finding, check
+from privet.lectures.grid import (
+    PAIRS,
+    exact_ratio,
+    false_points,
+    first_false_by_delta,
+    least_ratio,
+    scaled,
+)
+from privet.lectures.measures import Vector, apart, longest
+from privet.lectures.noisy_runs import walk
 from privet.lectures.toy_problems import pointwise
 from privet.losses import HuberLoss, LinearRecords, LogisticLoss, SquaredLoss, gradient_bound, prediction_bound
 from privet.problems import glm
-from privet.solvers import GradientStep
-from privet.solvers.descent import descend
 from privet.sums import record_sum
-
-Vector = NDArray[np.float64]
 
 
 @check("45", mutant={"power": 2.0})
@@ -33,14 +34,12 @@ def clipping(power: float = 1.0) -> Finding:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     formula = np.minimum(1.0, (L / np.maximum(norms, 1e-100)) ** power) * rows
     found = np.array([record_sum(row[None], rule=Clip(clip=L), max_records=1).value for row in rows])
-    apart, longest = float(np.abs(found - formula).max()), float(np.linalg.norm(found, axis=1).max())
-    return Finding.judged(
-        apart < 1e-9 and longest <= L and not found[0].any(),
-        f"200 vectors of length 0 to {norms.max():.0f} are clipped as the formula says, to {apart:.1e}; none is longer "
-        f"than {L:g}, and 0 stays 0.",
-        apart=apart,
-        longest=longest,
+    off, length = apart(found, formula), longest(found)
+    told = (
+        f"200 vectors of length 0 to {norms.max():.0f} are clipped as the formula says, to {off:.1e}; none is longer "
+        f"than {L:g}, and 0 stays 0."
     )
+    return Finding.judged(off < 1e-9 and length <= L and not found[0].any(), told, apart=off, longest=length)
 
 
 @check("46", mutant={"factor": 2.0})
@@ -52,16 +51,16 @@ def bounded_data(factor: float = 1.0) -> Finding:
     x[0], theta = np.array([X, 0.0, 0.0]), np.array([Theta, 0.0, 0.0])
     y = rng.uniform(-Y, Y, size=4000)
     y[0] = -Y  # the worst corner: parallel, and the label on the other side
-    longest = float(np.linalg.norm(LinearRecords(loss=SquaredLoss()).gradients(theta, x, y), axis=1).max())
+    length = longest(LinearRecords(loss=SquaredLoss()).gradients(theta, x, y))
     reach = prediction_bound(row_norm=X, coefficient_norm=Theta)
     proven = gradient_bound(SquaredLoss(label_bound=Y), row_norm=X, prediction_bound=reach)
     claimed = factor * X * (Y + X * Theta)
-    mu = largest_mu(1.0, 1e-5) * longest / claimed
+    mu = largest_mu(1.0, 1e-5) * length / claimed
     return Finding.judged(
-        longest <= claimed * (1 + 1e-12) and proven is not None and proven <= claimed * (1 + 1e-12),
-        f"The longest gradient is {longest:g}, where {claimed:g} is claimed. Noise calibrated with the claim for "
+        length <= claimed * (1 + 1e-12) and proven is not None and proven <= claimed * (1 + 1e-12),
+        f"The longest gradient is {length:g}, where {claimed:g} is claimed. Noise calibrated with the claim for "
         f"(1, 1e-5) gives epsilon {epsilon_bounds(mu, 1e-5)[1]:.3f}, and delta {profile(mu, 1.0):.2g} at epsilon 1.",
-        longest=longest,
+        longest=length,
         claimed=claimed,
         true_epsilon=epsilon_bounds(mu, 1e-5)[1],
         true_delta=profile(mu, 1.0),
@@ -77,20 +76,18 @@ def by_fiat(constant: float = 1.0) -> Finding:
     y, theta = np.zeros(n), np.array([4.0, 0.0, 0.0])
     free = pointwise(LogisticLoss(), X, y)
     assumed = free.gradient_sum(theta, rule=Declared(lipschitz=L), max_records=n).value / n
-    apart = float(np.abs(assumed - free.plain_gradient(theta)).max())
-    longest = float(np.linalg.norm(LinearRecords(loss=LogisticLoss()).gradients(theta, X, y), axis=1).max())
+    off = apart(assumed, free.plain_gradient(theta))
+    length = longest(LinearRecords(loss=LogisticLoss()).gradients(theta, X, y))
     alone = pointwise(SquaredLoss(), [[1.0]], [1e6]).gradient_sum(np.zeros(1), rule=Declared(lipschitz=L)).value
     forced = float(np.linalg.norm(alone))
     proven = glm("logistic", X, y, row_norm=1.0).lipschitz
-    return Finding.judged(
-        longest <= L and apart < 1e-9 and forced <= L and proven == L,
-        f"Logistic gradients of rows of length 1 are at most {longest:.4f}; assuming {L:g} changes their average by "
-        f"{apart:.1e}. Where the assumption is false, a gradient of 2e6 counts as {forced:.6f}: privacy does not hang "
-        "on it.",
-        longest=longest,
-        changed_by=apart,
-        false_assumption_counts_as=forced,
+    told = (
+        f"Logistic gradients of rows of length 1 are at most {length:.4f}; assuming {L:g} changes their average by "
+        f"{off:.1e}. Where the assumption is false, a gradient of 2e6 counts as {forced:.6f}: privacy does not hang "
+        "on it."
     )
+    holds = length <= L and off < 1e-9 and forced <= L and proven == L
+    return Finding.judged(holds, told, longest=length, changed_by=off, false_assumption_counts_as=forced)
 
 
 def _average_of_copies(sign: float, sigma: float, n: int, steps: int, copies: int, rng: np.random.Generator) -> Vector:
@@ -101,26 +98,16 @@ def _average_of_copies(sign: float, sigma: float, n: int, steps: int, copies: in
         noise = sigma * rng.standard_normal(copies)
         return np.asarray(((n - 1) * huber.derivative(theta, 0.0) + sign) / n + noise, dtype=np.float64)
 
-    return descend(
-        gradient,
-        start=np.zeros(copies),
-        steps=steps - 1,
-        update=GradientStep(step_size=n / (n - 1)),
-        domain=whole_space(),
-        release="average",
-    ).released
+    return walk(gradient, size=copies, steps=steps - 1, step_size=n / (n - 1))
 
 
 @check("48", mutant={"constant": math.sqrt(2)})
 def claim_3_2(constant: float = 1.0, full: bool = False) -> Finding:
     """Hold claim 3.2's noise on 408 pairs against the exact accountant, and attack the average that is released."""
-
-    def multiplier(e: float, d: float) -> float:
-        return constant * rule("claim_3_2").multiplier(e, d, 1)
-
+    multiplier = scaled("claim_3_2", constant)
     false = false_points(multiplier)
     below = [pair for pair in false if pair[0] <= 1]
-    numbers = {f"first_false_at_{d:.0e}": first_false(multiplier, d) for d in (1e-1, 1e-3, 1e-5, 1e-8, 1e-12)}
+    numbers = first_false_by_delta(multiplier)
     for e, d in ((1.0, 1e-5), (5.0, 1e-5), (10.0, 1e-5), (10.0, 1e-1), (1.0, 1e-12)):
         mu, name = 1.0 / multiplier(e, d), f"of_{e:g}_at_{d:.0e}"
         numbers[f"true_epsilon_{name}"] = epsilon_bounds(mu, d)[1]
@@ -152,7 +139,7 @@ def claim_3_2(constant: float = 1.0, full: bool = False) -> Finding:
         false_points=len(false),
         points_up_to_1=sum(e <= 1 for e, _ in PAIRS),
         false_points_up_to_1=len(below),
-        least_ratio=min(exact_ratio(multiplier, e, d) for e, d in PAIRS),
+        least_ratio=least_ratio(multiplier),
         standard_errors=worst,
         table=numbers,
     )

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from privet.errors import InvalidParameter
 from privet.geometry import box, l2_ball
-from privet.lectures.claim import Finding
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import separable
+from privet.lectures import Finding, check
+from privet.lectures.measures import refuses
+from privet.lectures.toy_problems import BUDGET, separable
 from privet.losses.loss import Array
-from privet.privacy import Budget
 from privet.problems import Problem, glm, per_record
 from privet.solvers import (
     exponential_mechanism,
@@ -22,8 +20,6 @@ from privet.solvers import (
     output_perturbation,
     zeroth_order_descent,
 )
-
-BUDGET = Budget(epsilon=1.0, delta=1e-5)
 
 
 class Network:
@@ -52,16 +48,11 @@ def other_ways(fit_networks: float = 1.0) -> Finding:
         "zeroth_order": (line, lambda p: zeroth_order_descent(p, budget=BUDGET, steps=20, clip=1.0, step_size=0.5)),
         "newton": (line, lambda p: newton_descent(p, budget=BUDGET, steps=3, clip=1.0)),
     }
-    costs, takes = {}, {}
-    for name, (problem, run) in ways.items():
-        costs[f"epsilon_of_{name}"] = float(run(problem).guarantee.epsilon)
-        try:
-            takes[name] = bool(np.isfinite(run(network).coef).all())
-        except InvalidParameter:
-            takes[name] = False
-    taking = [name for name, took in takes.items() if took]
+    costs = {f"epsilon_of_{name}": float(run(problem).guarantee.epsilon) for name, (problem, run) in ways.items()}
+    taking = [name for name, (_, run) in ways.items() if not refuses(run, network)]
+    finite = bool(np.isfinite(ways["zeroth_order"][1](network).coef).all())
     return Finding.judged(
-        max(costs.values()) <= 1.0 and len(taking) == fit_networks and "zeroth_order" in taking,
+        max(costs.values()) <= 1.0 and len(taking) == fit_networks and "zeroth_order" in taking and finite,
         f"All five learn a linear model within epsilon = 1; of a network's loss {', '.join(taking)} makes something, "
         f"the other {5 - len(taking)} refuse.",
         take_networks=len(taking),

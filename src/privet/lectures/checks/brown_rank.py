@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting.theorems.gaussian_profile import epsilon_bounds, profile
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check
 from privet.lectures.examples.lopsided_valley import PRINTED, simulated_excess, valley_excess
 from privet.lectures.examples.rank_and_projection import allowed, excess
-from privet.lectures.registry import check
+from privet.lectures.measures import Vector, apart
 from privet.theory import projector, rank, seminorm
-
-Vector = NDArray[np.float64]
 
 
 @check("49", mutant={"constant": 4.0})
@@ -68,19 +65,13 @@ def projector_on_the_span(least: float = 0.0) -> Finding:
     X, values, vectors, v = _low_rank(50)
     kept = (values > (least + 1e-12) * values.max()).astype(float)  # a zero eigenvalue comes out as 1e-16
     M = vectors @ np.diag(kept) @ vectors.T
-    apart = float(np.abs(M - projector(X)).max())
-    records = float(np.abs(X @ M - X).max())
-    off = v - M @ v
-    outside = float(np.abs(X @ off).max())
-    return Finding.judged(
-        apart < 1e-12 and records < 1e-12 and outside < 1e-12 and kept.sum() == rank(X),
-        f"M from {kept.sum():.0f} of 6 eigenvectors and the library's are {apart:.1e} apart; records move by "
-        f"{records:.1e} under it, and what it drops is orthogonal to them to {outside:.1e}.",
-        apart=apart,
-        rank=rank(X),
-        records_move=records,
-        left_over=outside,
+    off, records, outside = apart(M, projector(X)), apart(X @ M, X), apart(X @ (v - M @ v))
+    told = (
+        f"M from {kept.sum():.0f} of 6 eigenvectors and the library's are {off:.1e} apart; records move by "
+        f"{records:.1e} under it, and what it drops is orthogonal to them to {outside:.1e}."
     )
+    holds = off < 1e-12 and records < 1e-12 and outside < 1e-12 and kept.sum() == rank(X)
+    return Finding.judged(holds, told, apart=off, rank=rank(X), records_move=records, left_over=outside)
 
 
 @check("51", mutant={"power": 1.0})
@@ -92,16 +83,16 @@ def seminorm_of_the_data(power: float = 0.5) -> Finding:
     def length(w: Vector) -> float:
         return float(max(float(w @ M @ w), 0.0) ** power)
 
-    apart, stretched, triangle = abs(length(v) - seminorm(v, M)), abs(length(3 * v) - 3 * length(v)), -math.inf
+    off, stretched, triangle = abs(length(v) - seminorm(v, M)), abs(length(3 * v) - 3 * length(v)), -math.inf
     for _ in range(200):
         a, b = rng.normal(size=(2, 6))
         triangle = max(triangle, length(a + b) - length(a) - length(b))
     unseen = seminorm(vectors[:, 0], M)
     return Finding.judged(
-        apart < 1e-12 and stretched < 1e-12 and triangle <= 1e-12 and unseen < 1e-7,
-        f"The length is the library's to {apart:.1e}, is homogeneous to {stretched:.1e} and keeps 200 triangle "
+        off < 1e-12 and stretched < 1e-12 and triangle <= 1e-12 and unseen < 1e-7,
+        f"The length is the library's to {off:.1e}, is homogeneous to {stretched:.1e} and keeps 200 triangle "
         f"inequalities; a unit vector off the span has length {unseen:.1e}.",
-        apart=apart,
+        apart=off,
         stretched=stretched,
         worst_triangle=triangle,
         length_off_the_span=unseen,
@@ -114,11 +105,11 @@ def components_kept(dropped: float = 0.0) -> Finding:
     X, values, vectors, v = _low_rank(52)
     weights = np.where(values > 1e-12 * values.max(), 1.0, dropped)
     by_hand = vectors @ (weights * (vectors.T @ v))
-    apart = float(np.abs(by_hand - projector(X) @ v).max())
+    off = apart(by_hand, projector(X) @ v)
     return Finding.judged(
-        apart < 1e-12,
-        f"Keeping {int((values > 1e-12 * values.max()).sum())} of 6 components gives Mv to {apart:.1e}.",
-        apart=apart,
+        off < 1e-12,
+        f"Keeping {int((values > 1e-12 * values.max()).sum())} of 6 components gives Mv to {off:.1e}.",
+        apart=off,
         length_of_vector=float(np.linalg.norm(v)),
         length_of_image=float(np.linalg.norm(by_hand)),
     )

@@ -5,28 +5,23 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.clipping import Declared
 from privet.geometry import l2_ball
-from privet.lectures.claim import Finding
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import average_loss, largest_coordinate, pointwise
+from privet.lectures import Finding, check
+from privet.lectures.measures import Vector, apart, listed, measured_noise
+from privet.lectures.noisy_runs import walk
+from privet.lectures.toy_problems import BUDGET, average_loss, largest_coordinate, pointwise
 from privet.losses import LogisticLoss, append_one
 from privet.plan import Meter, gradient_plan
-from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.solvers import GradientStep, noisy_gradient_descent
-from privet.solvers.descent import descend
+from privet.solvers import noisy_gradient_descent
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import estimated_gradient_bound, exact_noise, nikolov_bound, second_moment
 
-Vector = NDArray[np.float64]
-
 LOSS = LogisticLoss(labels="plus_minus_one")
-BUDGET = Budget(epsilon=1.0, delta=1e-5)
 
 
 def _cube(n: int, d: int, *, seed: int, radius: float) -> tuple[RecordProblem, float]:
@@ -52,15 +47,10 @@ def private_descent_in_a_ball(power: float = 1.0) -> Finding:
         scaled_back += float(np.linalg.norm(moved)) > R
         visited.append(theta)
     drawn = iter(noise)
-    by_library = descend(
-        lambda w: problem.plain_gradient(w) + next(drawn),
-        start=np.zeros(4),
-        steps=T - 1,
-        update=GradientStep(step_size=eta),
-        domain=problem.domain,
-        release="average",
-    ).released
-    apart = float(np.abs(np.mean(visited, axis=0) - by_library).max())
+    by_library = walk(
+        lambda w: problem.plain_gradient(w) + next(drawn), size=4, steps=T - 1, step_size=eta, domain=problem.domain
+    )
+    from_library = apart(np.mean(visited, axis=0), by_library)
     private = glm(LOSS, problem.X, problem.y, row_norm=2.0, domain=l2_ball(radius=1e3))
     found = noisy_gradient_descent(
         private, budget=BUDGET, steps=T - 1, step_size=eta, release="all", random=fixed_seed_voids_guarantee(110)
@@ -68,14 +58,13 @@ def private_descent_in_a_ball(power: float = 1.0) -> Finding:
     points = np.asarray(found.iterates)
     moves = points[1:] - points[:-1] + eta * np.array([problem.plain_gradient(point) for point in points[:-1]])
     claimed = eta**power * exact_noise(epsilon=1.0, delta=1e-5, steps=T - 1, sensitivity=2 * 2.0 / 80)
-    deviation = float(np.sqrt(np.mean(moves**2)))
-    off = abs(deviation / claimed - 1.0) * math.sqrt(2 * moves.size)
+    deviation, off = measured_noise(moves, claimed)
     return Finding.judged(
-        apart < 1e-12 and off < 5,
-        f"By hand and by the library the average of {T} iterates is {apart:.1e} apart, {scaled_back} of {T - 1} steps "
-        f"scaled back to the ball. Each step of the library's own run has noise {deviation:.4f}, of eta sigma = "
+        from_library < 1e-12 and off < 5,
+        f"By hand and by the library the average of {T} iterates is {from_library:.1e} apart, {scaled_back} of {T - 1} "
+        f"steps scaled back to the ball. Each step of the library's own run has noise {deviation:.4f}, of eta sigma = "
         f"{claimed:.4f} ({off:.1f} standard errors).",
-        apart=apart,
+        apart=from_library,
         scaled_back=scaled_back,
         noise_of_a_step=deviation,
         claimed=claimed,
@@ -97,25 +86,18 @@ def accuracy_theorem(constant: float = 1.0, full: bool = False) -> Finding:
                 return at.plain_gradient(w) + s * rng.normal(size=w.size)
 
             moment = second_moment(steps=T, lipschitz=G, d=d, noise_stddev=sigma)
-            excess = []
-            for _ in range(runs if sigma else 1):
-                average = descend(
-                    noisy,
-                    start=np.zeros(d),
-                    steps=T - 1,
-                    update=GradientStep(step_size=R / math.sqrt(moment * T)),
-                    domain=problem.domain,
-                    release="average",
-                ).released
-                excess.append(average_loss(problem, average) - best)
+            eta = R / math.sqrt(moment * T)
+            excess = [
+                average_loss(problem, walk(noisy, size=d, steps=T - 1, step_size=eta, domain=problem.domain)) - best
+                for _ in range(runs if sigma else 1)
+            ]
             claimed = constant * estimated_gradient_bound(steps=T, distance=R, second_moment=moment).value
             shares[f"share_{name}_{sigma:g}".replace(".", "_")] = float(np.mean(excess)) / claimed
-    return Finding.judged(
-        max(shares.values()) <= 1 + 1e-9,
-        "The mean excess is " + ", ".join(f"{share:.3f}" for share in shares.values()) + " of RB/sqrt(T), for the "
-        "largest coordinate and a logistic loss with noise 0, 0.3, 1; R is the radius, from the ball's centre.",
-        table=shares,
+    told = (
+        f"The mean excess is {listed(shares.values(), '.3f')} of RB/sqrt(T), for the "
+        "largest coordinate and a logistic loss with noise 0, 0.3, 1; R is the radius, from the ball's centre."
     )
+    return Finding.judged(max(shares.values()) <= 1 + 1e-9, told, table=shares)
 
 
 @check("117", mutant={"power": 0.0})
@@ -154,7 +136,7 @@ def plugging_in(power: float = 2.0, full: bool = False) -> Finding:
     allowed = nikolov_bound(steps=64, radius=1.0, d=4, noise_stddev=noise).value
     return Finding.judged(
         over < 5 and excess <= allowed,
-        f"For epsilon = 0.5, 1, 2 the second moment is {', '.join(f'{share:.3f}' for share in shares.values())} of the "
+        f"For epsilon = 0.5, 1, 2 the second moment is {listed(shares.values(), '.3f')} of the "
         f"bound with (d + 1)/epsilon^{power:g}, {over:.1f} standard errors above it at worst. The explicit error is "
         f"{explicit / order:.2f} times the printed order; a run of 63 steps is {excess:.4f} above the least, of "
         f"{allowed:.3f}.",

@@ -7,18 +7,15 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtr, expit
 
 from privet.geometry import l2_ball
-from privet.lectures.claim import Finding
-from privet.lectures.registry import check
+from privet.lectures import Finding, check
+from privet.lectures.measures import Vector
 from privet.lectures.toy_problems import average_loss, pointwise
 from privet.losses import AppendOne, CustomLoss, LogisticLoss, Loss, append_one
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import uniform_convergence_gap, uniform_convergence_sample_size
-
-Vector = NDArray[np.float64]
 
 SIGNED = LogisticLoss(labels="plus_minus_one")
 
@@ -48,13 +45,12 @@ def binary_risk(wrong: float = 1.0) -> Finding:
     empirical = [average_loss(problem, np.array([math.cos(a), math.sin(a)])) for a in angles]
     off = float(np.abs(np.array(empirical) - angles / math.pi).max())
     gap = uniform_convergence_gap(n=n, concepts=len(angles), failure_probability=beta, two_sided=True)
-    return Finding.judged(
-        off <= gap and empirical[0] == 0,
+    told = (
         f"On {n:,} draws the mean binary loss of nine lines is within {off:.4f} of the probability of being wrong, "
-        f"angle/pi, where chance allows {gap:.4f}; the line that gave the labels has risk {empirical[0]:g}.",
-        largest_difference=off,
-        allowed=gap,
-        risk_of_the_concept=empirical[0],
+        f"angle/pi, where chance allows {gap:.4f}; the line that gave the labels has risk {empirical[0]:g}."
+    )
+    return Finding.judged(
+        off <= gap and empirical[0] == 0, told, largest_difference=off, allowed=gap, risk_of_the_concept=empirical[0]
     )
 
 
@@ -77,16 +73,12 @@ def agnostic_learning(baseline: float = 1.0, full: bool = False) -> Finding:
         learnt.append(risks[int(np.argmin(wrong))])
     missed = float(np.mean(np.array(learnt) > baseline * risks.min() + alpha))
     excess = float(max(learnt) - risks.min())
-    return Finding.judged(
-        missed <= beta,
+    told = (
         f"With n = {n:,} the least empirical risk among {len(thresholds)} thresholds misses the goal in {missed:.1%} "
         f"of {trials:,} trials, where {beta:.0%} may; the worst is {excess:.4f} above the best concept's "
-        f"{risks.min():.2f}, where {alpha} is allowed.",
-        records=n,
-        missed=missed,
-        largest_excess=excess,
-        least_risk=risks.min(),
+        f"{risks.min():.2f}, where {alpha} is allowed."
     )
+    return Finding.judged(missed <= beta, told, records=n, missed=missed, largest_excess=excess, least_risk=risks.min())
 
 
 @check("105", mutant={"constant": 0.5})
@@ -188,14 +180,12 @@ def logistic_loss(sign: float = 1.0) -> Finding:
         off = max(off, float((np.abs(signed[:-2] - printed) / printed).max()))
         alike = max(alike, float(np.abs(signed - other).max()))
         surprise = max(surprise, float(np.abs(signed[:-2] + np.log(expit(y * z[:-2]))).max()))
-    return Finding.judged(
-        off < 1e-12 and alike == 0 and surprise < 1e-12,
+    told = (
         f"The library's loss is ln(1 + e^(-yz)) to {off:.0e} at 241 z in [-30, 30], -ln P(predict y) to "
-        f"{surprise:.0e}, and the same bit for bit ({alike:g}) with labels (y + 1)/2 in {{0, 1}}.",
-        relative_error=off,
-        from_surprise=surprise,
-        from_zero_one=alike,
+        f"{surprise:.0e}, and the same bit for bit ({alike:g}) with labels (y + 1)/2 in {{0, 1}}."
     )
+    holds = off < 1e-12 and alike == 0 and surprise < 1e-12
+    return Finding.judged(holds, told, relative_error=off, from_surprise=surprise, from_zero_one=alike)
 
 
 @check("109", mutant={"slope": 2.0})
@@ -213,11 +203,10 @@ def logistic_risk_is_convex(slope: float = 1.0) -> Finding:
     gradients = np.array([problem.plain_gradient(point) for point in b])
     tangent = at_a - at_b - slope * ((a - b) * gradients).sum(axis=1)
     least = float(min(chord.min(), middle.min(), tangent.min()))
-    return Finding.judged(
-        least > -1e-12,
+    told = (
         f"At 2,000 pairs the risk is below its chords by at least {chord.min():.1e}, at their middle by "
-        f"{middle.min():.1e}, and above its tangents by {tangent.min():.1e}.",
-        below_chords=chord.min(),
-        below_middles=middle.min(),
-        above_tangents=tangent.min(),
+        f"{middle.min():.1e}, and above its tangents by {tangent.min():.1e}."
+    )
+    return Finding.judged(
+        least > -1e-12, told, below_chords=chord.min(), below_middles=middle.min(), above_tangents=tangent.min()
     )

@@ -7,20 +7,16 @@ import statistics
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting import Gaussian, epsilon
 from privet.accounting.theorems.conversions import zcdp_epsilon
 from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bounds, largest_mu, profile
-from privet.lectures import rule
-from privet.lectures.claim import Finding
-from privet.lectures.grid import PAIRS, Multiplier, exact_ratio, false_points, first_false
-from privet.lectures.registry import check
+from privet.lectures import Finding, check, rule
+from privet.lectures.grid import PAIRS, Multiplier, exact_ratio, false_points, first_false_by_delta, scaled
+from privet.lectures.measures import Vector
 from privet.lectures.toy_problems import pointwise
 from privet.losses import LogisticLoss, append_one, gradient_bound
 from privet.theory import exact_noise, logistic_lipschitz
-
-Vector = NDArray[np.float64]
 
 LOSS = LogisticLoss(labels="plus_minus_one")
 
@@ -103,12 +99,9 @@ def rho_rule(constant: float = 2.0) -> Finding:
 @check("113", mutant={"constant": 2.0})
 def rho_as_an_equality(constant: float = 1.0) -> Finding:
     """Take rho = epsilon^2/(k ln(1/delta)) at its word, and hold it on 408 pairs against the exact accountant."""
-
-    def multiplier(e: float, d: float) -> float:
-        return math.sqrt(constant) * rule("rho_as_equality").multiplier(e, d, 1)
-
+    multiplier = scaled("rho_as_equality", math.sqrt(constant))
     counts, truth = _counts(multiplier), _selected(multiplier)
-    frontiers = {f"first_false_at_{d:.0e}": first_false(multiplier, d) for d in (1e-1, 1e-3, 1e-5, 1e-8, 1e-12)}
+    frontiers = first_false_by_delta(multiplier)
     return Finding.judged(
         counts["false_points_up_to_1"] == 0,
         f"False at {counts['false_points']} of {counts['points']} points, {counts['false_points_up_to_1']} of "
@@ -178,17 +171,15 @@ def printed_variance(constant: float = 1.0) -> Finding:
     """Account for noise of variance (4d + 1)/(n^2 rho), rho by claim 112, on 408 pairs for d = 1, 2, 3."""
 
     def rule_for(d: int) -> Multiplier:
-        share = math.sqrt((4 * d + constant) / (4 * (d + 1)))
-        return lambda e, delta: share * rule("rho").multiplier(e, delta, 1)
+        return scaled("rho", math.sqrt((4 * d + constant) / (4 * (d + 1))))
 
     counts = _counts(rule_for(1))
     frontiers = {f"first_false_at_1e-{k:02d}": _first_false(rule_for(1), 10.0**-k) for k in (1, 5, 6, 8, 12)}
     more = {f"false_points_for_d_{d}": float(len(false_points(rule_for(d)))) for d in (2, 3)}
-    return Finding.judged(
-        counts["false_points"] == 0,
+    told = (
         f"For d = 1 false at {counts['false_points']} of {counts['points']} points, {counts['false_points_up_to_1']} "
         f"of {counts['points_up_to_1']} with epsilon up to 1: at delta = 1e-8 from "
         f"{frontiers['first_false_at_1e-08']:.3g} on. For d = 2 at {more['false_points_for_d_2']:.0f}, for d = 3 at "
-        f"{more['false_points_for_d_3']:.0f}, where the slack of claim 112 covers it.",
-        table=counts | frontiers | more,
+        f"{more['false_points_for_d_3']:.0f}, where the slack of claim 112 covers it."
     )
+    return Finding.judged(counts["false_points"] == 0, told, table=counts | frontiers | more)

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting import Gaussian, RandomizedResponse, epsilon
 from privet.accounting.fourier.brackets import fourier_delta
@@ -14,45 +13,36 @@ from privet.accounting.pairs.elementary import DiscretePair, GaussianPair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.theorems.composition import Cost, advanced_epsilon, optimal_delta
 from privet.clipping import Clip
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check
 from privet.lectures.examples.privacy_loss import composed, convolved, loss_law, transformed
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import separable
+from privet.lectures.measures import apart, kolmogorov, listed
+from privet.lectures.toy_problems import BUDGET, separable
 from privet.losses import LinearRecords, LogisticLoss
 from privet.losses.loss import Array
 from privet.noise import add_gaussian
 from privet.plan import gradient_plan
-from privet.privacy import Budget
 from privet.problems import per_record
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.solvers import GradientStep, follow
-
-Vector = NDArray[np.float64]
 
 
 @check("99", mutant={"factor": 0.5})
 def losses_add_up(factor: float = 1.0) -> Finding:
     """Draw 20,000 adaptive runs of five steps with the library's noise; compare their losses with the composed pair."""
     runs, T, mu = 20_000, 5, 0.4
-    random = fixed_seed_voids_guarantee(99)
-    total, joint, before = np.zeros(runs), np.zeros(runs), np.zeros(runs)
+    random, (total, joint, before) = fixed_seed_voids_guarantee(99), np.zeros((3, runs))
     for _ in range(T):
         shift = np.where(before > 0, mu, -mu)  # each step asks what the last answer suggests
         units = np.rint(shift * 2.0**20).astype(np.int64)
         before = add_gaussian(units, step=2.0**-20, noise_stddev=1.0, random=random)
         joint += (before**2 - (before - shift) ** 2) / 2  # log-densities of the whole transcript
         total += factor * (shift * before - mu**2 / 2)  # each step's own loss
-    apart = float(np.abs(joint - total).max())
-    ordered, steps = np.sort(total), np.arange(runs + 1) / runs
-    below = np.asarray(GaussianPair(math.sqrt(T) * mu).below(ordered)[0])
-    far = float(max((steps[1:] - below).max(), (below - steps[:-1]).max())) * math.sqrt(runs)
-    return Finding.judged(
-        apart < 1e-9 and far < 2.7,  # by chance less than once in 10⁶ times
-        f"The transcripts' losses are the sums of the steps' to {apart:.1e}, and their law is {far:.2f} from that of "
-        f"one Gaussian with mu = sqrt(5) × {mu:g}, in units where 2.7 is chance once in a million.",
-        largest_difference=apart,
-        kolmogorov=far,
+    off, far = apart(joint, total), kolmogorov(total, GaussianPair(math.sqrt(T) * mu))
+    told = (
+        f"The transcripts' losses are the sums of the steps' to {off:.1e}, and their law is {far:.2f} from that of "
+        f"one Gaussian with mu = sqrt(5) × {mu:g}, in units where 2.7 is chance once in a million."
     )
+    return Finding.judged(off < 1e-9 and far < 2.7, told, largest_difference=off, kolmogorov=far)
 
 
 @check("100", mutant={"sign": -1.0})
@@ -75,14 +65,13 @@ def tails_computed_or_bounded(sign: float = 1.0) -> Finding:
         gaps += [sign * (chernoff / numeric - 1), sign * (high / chernoff - 1)]
         shown |= {f"numerical_at_{e:g}": numeric, f"chernoff_at_{e:g}": chernoff, f"advanced_at_{e:g}": high}
     off = abs(shown["numerical_at_3"] / optimal_delta(step, 0.0, T, epsilon=3.0) - 1)
-    return Finding.judged(
-        min(gaps) >= 0 and off < 1e-3,
+    told = (
         f"100 answers of 0.1 at epsilon 3: delta is {shown['numerical_at_3']:.3g} numerically, "
         f"{shown['chernoff_at_3']:.3g} by Chernoff's bound with the true moments, {shown['advanced_at_3']:.3g} by "
-        "advanced composition.",
-        least_gap=min(gaps),
-        distance_from_closed_form=off,
-        table=shown,
+        "advanced composition."
+    )
+    return Finding.judged(
+        min(gaps) >= 0 and off < 1e-3, told, least_gap=min(gaps), distance_from_closed_form=off, table=shown
     )
 
 
@@ -93,17 +82,17 @@ def fourier_accountant(exponent: float = 1.0) -> Finding:
     fast, slow = transformed(law, round(4 * exponent)), convolved(law, 4)
     start = round((fast.first - slow.first) / law.width)
     window = slow.masses[max(start, 0) : max(start, 0) + 2_048]
-    apart = float(np.abs(fast.masses[: window.size] - window).max())
+    off = apart(fast.masses[: window.size], window)
     pair, T = MixturePair(0.1, 0.5, "remove"), 100
     by_hand = composed(pair, steps=round(T * exponent), epsilon=1.0, points=2**14)
     low, high = fourier_delta([(pair, T)], 1.0)
     k = 2**14
     return Finding.judged(
-        apart < 1e-12 and by_hand.down <= high and low <= by_hand.up and abs(by_hand.nearest / high - 1) < 1e-3,
-        f"Power and convolution are {apart:.1e} apart. 100 sampled steps: by hand {by_hand.nearest:.6f} (between "
+        off < 1e-12 and by_hand.down <= high and low <= by_hand.up and abs(by_hand.nearest / high - 1) < 1e-3,
+        f"Power and convolution are {off:.1e} apart. 100 sampled steps: by hand {by_hand.nearest:.6f} (between "
         f"{by_hand.down:.4f} and {by_hand.up:.4f}), by the library {low:.6f} to {high:.6f}. A product of {k:,} points "
         f"takes {k * k / (k * math.log2(k)):,.0f} times k log k multiplications if done directly.",
-        apart=apart,
+        apart=off,
         by_hand=by_hand.nearest,
         by_hand_down=by_hand.down,
         by_hand_up=by_hand.up,
@@ -132,8 +121,7 @@ def models_or_outputs(growth: float = 0.0) -> Finding:
     X, y = separable(200, 3, seed=102)
     records = _Asked()
     problem = per_record(records, X, y, shape=3)
-    plan = gradient_plan(bounding=Clip(clip=1.0), steps=20, records=200, neighbours="replace_one")
-    plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
+    plan = gradient_plan(bounding=Clip(clip=1.0), steps=20, records=200, neighbours="replace_one").calibrated(BUDGET)
     random = fixed_seed_voids_guarantee(102)
     found = follow(plan, problem, delta=1e-5, update=GradientStep(step_size=1.0), random=random)
     counts, models = (1, 100, 10_000), []
@@ -148,9 +136,8 @@ def models_or_outputs(growth: float = 0.0) -> Finding:
     return Finding.judged(
         off < 1e-6 and outputs[0] < outputs[1] < outputs[2] and noisy[0] < noisy[1] < noisy[2],
         f"After 1, 100 and 10,000 questions the records were read {records.times} times, all in training, and the "
-        f"private model has cost {', '.join(f'{cost:.3f}' for cost in models)}; answers made private one by one cost "
-        f"{', '.join(f'{cost:.3g}' for cost in outputs)} (randomised) or {', '.join(f'{cost:.3g}' for cost in noisy)} "
-        "(Gaussian noise).",
+        f"private model has cost {listed(models, '.3f')}; answers made private one by one cost "
+        f"{listed(outputs, '.3g')} (randomised) or {listed(noisy, '.3g')} (Gaussian noise).",
         model=models[-1],
         reads=records.times,
         table={f"outputs_at_{count}": cost for count, cost in zip(counts, outputs, strict=True)},

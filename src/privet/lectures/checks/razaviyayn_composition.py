@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 from privet.accounting import Approximate, Gaussian, RandomizedResponse, compare, delta, epsilon
 from privet.accounting.theorems.composition import Cost, advanced, basic, optimal_delta, optimal_epsilon
 from privet.accounting.theorems.conversions import group, group_mu
 from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bounds, largest_mu, profile
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check
 from privet.lectures.grid import DELTAS, PAIRS
-from privet.lectures.registry import check
 
 
 @check("72", mutant={"constant": 0.5})
@@ -42,34 +40,21 @@ def group_privacy(constant: float = 1.0) -> Finding:
 @check("73", mutant={"factor": 0.9})
 def basic_composition(factor: float = 1.0) -> Finding:
     """Compose worst-case steps of unlike epsilons exactly, and look up delta at the sum of the epsilons."""
-    runs = [
-        [Cost(0.1, 1e-6, 5), Cost(0.5, 0.0, 2), Cost(1.0, 1e-5)],
-        [Cost(1.0, 0.0, 3)],
-        [Cost(0.5, 1e-3, 4), Cost(2.0, 1e-3)],
-    ]
+    mixed = [Cost(0.1, 1e-6, 5), Cost(0.5, 0.0, 2), Cost(1.0, 1e-5)]
     gaps, worst = [], 0.0
-    for run in runs:
+    for run in (mixed, [Cost(1.0, 0.0, 3)], [Cost(0.5, 1e-3, 4), Cost(2.0, 1e-3)]):
         total, spent = basic(run)
         parts = [Approximate(epsilon=c.epsilon, delta=c.delta) * c.times for c in run]
-        event = sum(parts[1:], start=parts[0])
-        exact = delta(event, epsilon=factor * total, neighbours="replace_one")
+        exact = delta(sum(parts[1:], start=parts[0]), epsilon=factor * total, neighbours="replace_one")
         gaps.append(exact - spent)
         worst = max(worst, exact)
     answers = epsilon(RandomizedResponse(epsilon=0.5) * 4, delta=1e-300, neighbours="replace_one")
-    return Finding.judged(
-        max(gaps) <= 1e-9,  # the Fourier accountant's bracket
+    told = (
         f"At the sum of the epsilons three mixed runs have a delta of at most {worst:.6g}, {max(gaps):+.2g} over the "
-        f"sum of their deltas; four answers of 0.5 cost {answers:.9f} in all.",
-        largest_excess=max(gaps),
-        four_answers=answers,
+        f"sum of their deltas; four answers of 0.5 cost {answers:.9f} in all."
     )
-
-
-@cache
-def _advanced_grid() -> list[tuple[float, int, float, float]]:
-    steps = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0)
-    grid = [(e, t, d) for e in steps for t in (1, 10, 1_000, 100_000) for d in DELTAS]
-    return [(e, t, d, e * math.sqrt(2 * t * math.log(1 / d))) for e, t, d in grid]
+    # the Fourier accountant's bracket
+    return Finding.judged(max(gaps) <= 1e-9, told, largest_excess=max(gaps), four_answers=answers)
 
 
 @check("74", mutant={"in_exponent": 0.0, "beside": 1.0})
@@ -79,13 +64,9 @@ def advanced_composition(in_exponent: float = 1.0, beside: float = 0.0) -> Findi
     def total(e: float, t: int, d: float) -> float:
         return e * math.sqrt(2 * t * math.log(1 / d)) + t * e * math.expm1(e) / (math.exp(e + in_exponent) + beside)
 
-    grid = _advanced_grid()
-    false = [
-        (e, t, d)
-        for e, t, d, spread in grid
-        if optimal_delta(e, 0.0, t, epsilon=spread + t * e * math.expm1(e) / (math.exp(e + in_exponent) + beside))
-        > d * (1 + 1e-9)
-    ]
+    steps = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0)
+    grid = list(product(steps, (1, 10, 1_000, 100_000), DELTAS))
+    false = [(e, t, d) for e, t, d in grid if optimal_delta(e, 0.0, t, epsilon=total(e, t, d)) > d * (1 + 1e-9)]
     said, large = total(0.3, 1000, 1e-5), total(1.0, 1000, 1e-5)
     return Finding.judged(
         not false,
@@ -110,23 +91,19 @@ def advanced_composition(in_exponent: float = 1.0, beside: float = 0.0) -> Findi
 @check("75", mutant={"sign": -1.0})
 def tighter_notions(sign: float = 1.0) -> Finding:
     """Let all accountants account for the same Gaussian runs, and order them."""
-    order = ("closed", "renyi", "zcdp", "advanced")
-    gaps, shown = [], {}
+    order = ("closed", "renyi", "zcdp", "advanced", "optimal")
+    gaps, shown = list[float](), dict[str, float]()
     for noise, steps in ((5.0, 10), (20.0, 100), (50.0, 1_000)):
         found = compare(Gaussian(noise_multiplier=noise) * steps, delta=1e-5, neighbours="replace_one")
-        costs = [float(found[name].epsilon or math.nan) for name in order]
-        gaps += [sign * (b - a) for a, b in pairwise(costs)]
-        shown = dict(zip(order, costs, strict=True))
-        optimal = float(found["optimal"].epsilon or math.nan)
-        gaps.append(sign * (costs[-1] - optimal))
-        shown["optimal"] = optimal
+        shown = {name: float(found[name].epsilon or math.nan) for name in order}
+        *costs, optimal = shown.values()
+        gaps += [sign * (b - a) for a, b in pairwise(costs)] + [sign * (costs[-1] - optimal)]
     mu = 2 * math.sqrt(1_000) / 50
     off = abs(shown["closed"] / epsilon_bounds(mu, 1e-5)[1] - 1)
     return Finding.judged(
         min(gaps) >= 0 and off < 1e-9 and delta_bounds(mu, shown["closed"])[0] <= 1e-5,
-        "1,000 Gaussian steps cost "
-        + ", ".join(f"{cost:.3f} ({name})" for name, cost in shown.items())
-        + ": each theorem is looser than the one before, and optimal composition is a little tighter than advanced.",
+        f"1,000 Gaussian steps cost {', '.join(f'{cost:.3f} ({name})' for name, cost in shown.items())}: each theorem "
+        "is looser than the one before, and optimal composition is a little tighter than advanced.",
         least_gap=min(gaps),
         table={f"epsilon_{name}": cost for name, cost in shown.items()},
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting import Gaussian, epsilon
 from privet.clipping import Clip
 from privet.geometry import l2_ball
-from privet.lectures.claim import Finding
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import pointwise, separable
+from privet.lectures import Finding, check
+from privet.lectures.measures import Vector, apart
+from privet.lectures.toy_problems import BUDGET, pointwise, separable
 from privet.losses import SquaredLoss
 from privet.plan import gradient_plan
 from privet.privacy import Budget
@@ -20,7 +19,7 @@ from privet.sampling import Poisson
 from privet.solvers import Adafactor, Adam, AdamW, GradientStep, UpdateRule, dp_sgd, dp_svrg, follow
 from privet.solvers.updates import Move
 
-Vector = NDArray[np.float64]
+TENTH = Poisson(sampling_rate=0.1)
 
 
 class _Overheard:
@@ -43,14 +42,14 @@ class _Overheard:
 def optimisers_see_noisy_gradients_only(shift: float = 1.0) -> Finding:
     """Run clipped DP-SGD with momentum and Adam, then replay the noisy gradients without the data."""
     X, y = separable(200, 3, seed=96)
-    problem, apart = glm("logistic", X, y, row_norm=1.0), 0.0
+    problem, off = glm("logistic", X, y, row_norm=1.0), 0.0
     for rule in (GradientStep(step_size=0.5, momentum=0.9), Adam(step_size=0.1)):
         ear = _Overheard(rule)
         found = dp_sgd(
             problem,
-            budget=Budget(epsilon=1.0, delta=1e-5),
+            budget=BUDGET,
             steps=30,
-            sampling=Poisson(sampling_rate=0.1),
+            sampling=TENTH,
             clip=0.5,
             update=ear,
             release="all",
@@ -58,13 +57,12 @@ def optimisers_see_noisy_gradients_only(shift: float = 1.0) -> Finding:
         )
         points, move = np.asarray(found.iterates), rule.start()
         for t, gradient in enumerate(ear.heard):
-            apart = max(apart, float(np.abs(move(points[t], gradient, 0.0) - points[t + round(shift)]).max()))
-    return Finding.judged(
-        apart < 1e-12,
+            off = max(off, apart(move(points[t], gradient, 0.0), points[t + round(shift)]))
+    told = (
         f"From w_t, its own state and the noisy gradient alone each optimiser reproduces w_(t+{shift:g}) to "
-        f"{apart:.1e}, in 60 steps without the data.",
-        largest_difference=apart,
+        f"{off:.1e}, in 60 steps without the data."
     )
+    return Finding.judged(off < 1e-12, told, largest_difference=off)
 
 
 @check("97", mutant={"with_svrg": 0.0})
@@ -74,7 +72,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
     problem = glm("logistic", X, y, row_norm=1.0)
     plan = gradient_plan(
         bounding=Clip(clip=1.0),
-        sampling=Poisson(sampling_rate=0.1),
+        sampling=TENTH,
         noise_multiplier=2.0,
         steps=20,
         records=200,
@@ -97,7 +95,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
         budget=Budget(epsilon=costs["plain"], delta=1e-5),
         epochs=2,
         epoch_steps=10,
-        sampling=Poisson(sampling_rate=0.1),
+        sampling=TENTH,
         clip=1.0,
         difference_clip=1.0,
         step_size=0.1,
@@ -129,9 +127,9 @@ def no_assumptions_but_loose_composition(sign: float = 1.0) -> Finding:
     problem = pointwise(SquaredLoss(factor=2.0), X, y, domain=l2_ball(radius=5.0))
     found = dp_sgd(
         problem,
-        budget=Budget(epsilon=1.0, delta=1e-5),
+        budget=BUDGET,
         steps=20,
-        sampling=Poisson(sampling_rate=0.1),
+        sampling=TENTH,
         clip=1.0,
         neighbours="add_remove",
         records=200,
@@ -142,14 +140,11 @@ def no_assumptions_but_loose_composition(sign: float = 1.0) -> Finding:
     exact, loose = (
         epsilon(run, delta=1e-5, neighbours="add_remove", accountant=name) for name in ("contour", "advanced")
     )
-    return Finding.judged(
-        priced <= 1
-        and bool(np.isfinite(found.coef).all())
-        and problem.lipschitz is None
-        and sign * (loose - exact) > 0,
+    told = (
         f"Without a Lipschitz constant, and with an outlier, the run keeps epsilon {priced:.4f}; for 1,000 "
-        f"steps at rate 0.01 advanced composition proves {loose:.3f} where {exact:.3f} is exact.",
-        epsilon_of_the_run=priced,
-        epsilon_advanced=loose,
-        epsilon_exact=exact,
+        f"steps at rate 0.01 advanced composition proves {loose:.3f} where {exact:.3f} is exact."
     )
+    holds = (
+        priced <= 1 and bool(np.isfinite(found.coef).all()) and problem.lipschitz is None and sign * (loose - exact) > 0
+    )
+    return Finding.judged(holds, told, epsilon_of_the_run=priced, epsilon_advanced=loose, epsilon_exact=exact)

@@ -6,7 +6,6 @@ import math
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from privet.accounting import Gaussian, delta
@@ -17,15 +16,12 @@ from privet.accounting.theorems.conversions import gaussian_tail
 from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
 from privet.clipping import Clip
 from privet.geometry import box
-from privet.lectures import rule
-from privet.lectures.claim import Finding
-from privet.lectures.grid import PAIRS, exact_ratio, false_points, first_false
-from privet.lectures.registry import check
+from privet.lectures import Finding, check
+from privet.lectures.grid import PAIRS, false_points, first_false_by_delta, least_ratio, scaled
+from privet.lectures.measures import Vector, kolmogorov
 from privet.noise import add_gaussian
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sums import record_sum
-
-Vector = NDArray[np.float64]
 
 
 @check("65", mutant={"exponent": 0.5})
@@ -38,20 +34,10 @@ def definition_of_privacy(exponent: float = 1.0) -> Finding:
     events = (np.arange(2**p.size)[:, None] >> np.arange(p.size)) & 1
     needed = events @ p - math.exp(exponent * eps) * (events @ q)
     priced = delta(Gaussian(noise_multiplier=1 / mu), epsilon=eps, neighbours="add_remove")
+    told = f"Of {len(events):,} events the worst needs a delta of {needed.max():.9f}; the library says {priced:.9f}."
     return Finding.judged(
-        abs(float(needed.max()) / priced - 1) < 1e-9,
-        f"Of {len(events):,} events the worst needs a delta of {needed.max():.9f}; the library says {priced:.9f}.",
-        events=len(events),
-        worst_event=needed.max(),
-        delta=priced,
+        abs(float(needed.max()) / priced - 1) < 1e-9, told, events=len(events), worst_event=needed.max(), delta=priced
     )
-
-
-def _distance(sample: Vector, law: Pair) -> float:
-    """Kolmogorov's distance of a sample from the law of a privacy loss, times the root of the sample's size."""
-    ordered = np.sort(sample)
-    below, steps = np.asarray(law.below(ordered)[0]), np.arange(sample.size + 1) / sample.size
-    return float(max((steps[1:] - below).max(), (below - steps[:-1]).max())) * math.sqrt(sample.size)
 
 
 @check("66", mutant={"drawn_from_first": 0.0})
@@ -61,16 +47,13 @@ def privacy_loss(drawn_from_first: float = 1.0) -> Finding:
     units = np.full(n, round(drawn_from_first * mu * 2**20), dtype=np.int64)
     drawn = add_gaussian(units, step=2.0**-20, noise_stddev=1.0, random=fixed_seed_voids_guarantee(66))
     loss = mu * drawn - mu**2 / 2
-    far, mean = _distance(loss, GaussianPair(mu)), float(loss.mean())
+    far, mean = kolmogorov(loss, GaussianPair(mu)), float(loss.mean())
     change = float(np.exp(-loss).mean())  # 1 in expectation, as all of Q's mass is under P's support
-    return Finding.judged(
-        far < 2.7,  # exceeded by chance less than once in 10⁶ times
+    told = (
         f"{n:,} losses have mean {mean:.4f} of {mu**2 / 2:.4f} and E[e^-L] = {change:.3f} of 1; their law is {far:.2f} "
-        "from the library's, in units where 2.7 is chance once in a million.",
-        mean=mean,
-        kolmogorov=far,
-        mean_of_inverse_ratio=change,
+        "from the library's, in units where 2.7 is chance once in a million."
     )
+    return Finding.judged(far < 2.7, told, mean=mean, kolmogorov=far, mean_of_inverse_ratio=change)
 
 
 @check("67", mutant={"factor": 0.5})
@@ -121,26 +104,21 @@ def sensitivity(order: float = 2.0) -> Finding:
         found[relation] = max(float(np.linalg.norm(a - b, ord=order)) for a, b in pairs)
         priced = delta(Gaussian(noise_multiplier=noise), epsilon=eps, neighbours=relation)
         off = max(off, abs(profile(found[relation] / (noise * clip), eps) / priced - 1))
-    return Finding.judged(
-        off < 1e-6,
+    told = (
         f"Of sums clipped to {clip:g} the largest moves are {found['replace_one']:.6f} (replaced), "
         f"{found['zero_out']:.6f} (zeroed out) and {found['add_remove']:.6f} (added); the accountants count "
-        f"just these, to {off:.1e}.",
-        largest_gap=off,
-        table=found,
+        f"just these, to {off:.1e}."
     )
+    return Finding.judged(off < 1e-6, told, largest_gap=off, table=found)
 
 
 @check("69", mutant={"constant": 0.5})
 def gaussian_mechanism(constant: float = 1.0) -> Finding:
     """Hold the classical noise on 408 pairs against the exact accountant; then read its variance literally."""
-
-    def multiplier(e: float, d: float) -> float:
-        return constant * rule("classical").multiplier(e, d, 1)
-
+    multiplier = scaled("classical", constant)
     false = false_points(multiplier)
     below = [pair for pair in false if pair[0] <= 1]
-    frontiers = {f"first_false_at_{d:.0e}": first_false(multiplier, d) for d in (1e-1, 1e-3, 1e-5, 1e-8, 1e-12)}
+    frontiers = first_false_by_delta(multiplier)
 
     def literal(sensitivity: float) -> float:
         """What (1, 1e-5) becomes if the printed σ is taken for the variance."""
@@ -154,7 +132,7 @@ def gaussian_mechanism(constant: float = 1.0) -> Finding:
         within=bool(false),
         false_points=len(false),
         false_points_up_to_1=len(below),
-        least_ratio=min(exact_ratio(multiplier, e, d) for e, d in PAIRS),
+        least_ratio=least_ratio(multiplier),
         literal_variance_at_2=literal(2.0),
         literal_variance_at_20=literal(20.0),
         literal_variance_of_a_mean_of_1000=literal(0.002),
@@ -185,8 +163,8 @@ def post_processing(peeks: float = 0.0) -> Finding:
     edges = np.linspace(-9.0, 10.0, 19_001)
     middle = (edges[:-1] + edges[1:]) / 2
     p, q = np.diff(ndtr(edges - 1.0 - peeks)), np.diff(ndtr(edges))  # the data move the outcome by 1
-    projected = box(low=-1.0, high=1.0, size=middle.size).project(middle)  # each outcome on [−1, 1]
-    ways = {"rounded": np.rint(middle), "projected": projected, "sign": np.sign(middle)}
+    interval = box(low=-1.0, high=1.0, size=middle.size)  # each outcome on [−1, 1]
+    ways = {"rounded": np.rint(middle), "projected": interval.project(middle), "sign": np.sign(middle)}
     epsilons, after = (0.0, 0.5, 1.0, 2.0), {}
     before = [delta(Gaussian(noise_multiplier=1.0), epsilon=e, neighbours="add_remove") for e in epsilons]
     for name, outcome in ways.items():
@@ -196,15 +174,7 @@ def post_processing(peeks: float = 0.0) -> Finding:
             float(np.maximum(first - math.exp(e) * second, 0.0).sum()) / b
             for e, b in zip(epsilons, before, strict=True)
         )
-    heads = (
-        0.9 * p[middle > 0].sum() + 0.1 * p[middle <= 0].sum(),
-        0.9 * q[middle > 0].sum() + 0.1 * q[middle <= 0].sum(),
-    )
+    heads = [0.9 * law[middle > 0].sum() + 0.1 * law[middle <= 0].sum() for law in (p, q)]
     after["randomised"] = max((heads[0] - math.exp(e) * heads[1]) / b for e, b in zip(epsilons, before, strict=True))
-    return Finding.judged(
-        max(after.values()) <= 1.0,
-        "Delta after post-processing, of what it was: "
-        + ", ".join(f"{name} {share:.4f}" for name, share in after.items())
-        + ".",
-        table=after,
-    )
+    told = f"Delta after post-processing, of what it was: {', '.join(f'{way} {after[way]:.4f}' for way in after)}."
+    return Finding.judged(max(after.values()) <= 1.0, told, table=after)

@@ -7,18 +7,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.geometry import box, l2_ball
-from privet.lectures.claim import Finding
-from privet.lectures.registry import check
+from privet.lectures import Finding, check
+from privet.lectures.measures import apart
 from privet.lectures.toy_problems import Inner, average_loss, pointwise
 from privet.losses import AbsoluteLoss, CustomLoss, HingeLoss, Loss, QuantileLoss, SquaredLoss
 from privet.losses.loss import Array
 from privet.problems import per_record
 from privet.solvers.plain_descent import projected_gradient_descent
-
-Vector = NDArray[np.float64]
 
 
 @check("01", mutant={"sign": -1.0})
@@ -34,16 +31,13 @@ def algorithm_1(sign: float = 1.0) -> Finding:
         w = np.clip(w - sign * eta * X.T @ (X @ w - y) / 30, -0.2, 0.2)
     by_hand = np.mean(visited, axis=0)
     by_library = projected_gradient_descent(problem, steps=T - 1, step_size=eta).released
-    apart = float(np.abs(by_hand - by_library).max())
+    off = apart(by_hand, by_library)
     start, end = average_loss(problem, np.zeros(3)), average_loss(problem, by_library)
-    return Finding.judged(
-        apart < 1e-12 and end < start,
-        f"Algorithm 1 by hand and by the library are {apart:.1e} apart after {T} iterates; the loss goes from "
-        f"{start:.4f} to {end:.4f}.",
-        apart=apart,
-        loss_at_start=start,
-        loss_of_average=end,
+    told = (
+        f"Algorithm 1 by hand and by the library are {off:.1e} apart after {T} iterates; the loss goes from "
+        f"{start:.4f} to {end:.4f}."
     )
+    return Finding.judged(off < 1e-12 and end < start, told, apart=off, loss_at_start=start, loss_of_average=end)
 
 
 def _slope(z: Any, y: Any, at_kink: float) -> Array:
@@ -147,18 +141,15 @@ def local_minima(barrier: float = 1.0) -> Finding:
 @check("05", mutant={"divisor": 2.0})
 def decomposable(divisor: float = 1.0) -> Finding:
     """Compare the gradient of the average loss with the average of gradients, and with a difference quotient."""
-    rng = np.random.default_rng(5)
+    rng, loss = np.random.default_rng(5), SquaredLoss(factor=1.0)
     X, y, w, u = rng.normal(size=(25, 4)), rng.normal(size=25), rng.normal(size=4), rng.normal(size=4)
-    loss = SquaredLoss(factor=1.0)
     problem = pointwise(loss, X, y)
     one_by_one = sum(pointwise(loss, X[[i]], y[[i]]).plain_gradient(w) for i in range(25)) / (25 * divisor)
     quotient = (average_loss(problem, w + 1e-4 * u) - average_loss(problem, w - 1e-4 * u)) / 2e-4
-    apart = float(np.abs(problem.plain_gradient(w) - one_by_one).max())
+    off = apart(problem.plain_gradient(w), one_by_one)
     slope = abs(float(one_by_one @ u) - quotient)
-    return Finding.judged(
-        apart < 1e-12 and slope < 1e-8,
-        f"The average of 25 gradients is the gradient of the average loss to {apart:.1e}, and the slope of that loss "
-        f"to {slope:.1e}.",
-        apart=apart,
-        slope_error=slope,
+    told = (
+        f"The average of 25 gradients is the gradient of the average loss to {off:.1e}, and the slope of that loss "
+        f"to {slope:.1e}."
     )
+    return Finding.judged(off < 1e-12 and slope < 1e-8, told, apart=off, slope_error=slope)

@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.clipping import Clip
-from privet.geometry import l2_ball, whole_space
-from privet.lectures.claim import Finding
-from privet.lectures.noisy_runs import noisy_run
-from privet.lectures.registry import check
+from privet.geometry import l2_ball
+from privet.lectures import Finding, check
+from privet.lectures.measures import Vector, apart, listed, measured_noise
+from privet.lectures.noisy_runs import noisy_run, walk
 from privet.lectures.toy_problems import linear
 from privet.noise import add_gaussian
 from privet.randomness import fixed_seed_voids_guarantee
 from privet.sampling import FixedSize, OneRecord
-from privet.solvers import GradientStep
-from privet.solvers.descent import ReleaseRule, descend
+from privet.solvers.descent import ReleaseRule
 from privet.sums import record_sum
-
-Vector = NDArray[np.float64]
 
 
 @check("06", mutant={"bias": 0.05})
@@ -28,8 +24,7 @@ def noisy_gradients(bias: float = 0.0) -> Finding:
     """Draw 200,000 noisy copies of one number from the library, and test mean and variance at five standard errors."""
     n, sigma, value = 200_000, 0.75, 3.25
     units = np.full(n, round(value * 4096), dtype=np.int64)
-    random = fixed_seed_voids_guarantee(6)
-    drawn = add_gaussian(units, step=2.0**-12, noise_stddev=sigma, random=random)
+    drawn = add_gaussian(units, step=2.0**-12, noise_stddev=sigma, random=fixed_seed_voids_guarantee(6))
     mean_off = abs(float(drawn.mean()) - value - bias * sigma) / (sigma / math.sqrt(n))
     variance_off = abs(float(drawn.var()) / sigma**2 - 1.0) * math.sqrt(n / 2)
     return Finding.judged(
@@ -51,12 +46,10 @@ def one_record_is_unbiased(scale: float = 1.0, full: bool = False) -> Finding:
     drawn = np.array([OneRecord().indices(20, step, random)[0] for step in range(draws)])  # type: ignore[index]
     standard_error = rows.std(axis=0) / math.sqrt(draws)
     off = float((np.abs(rows[drawn].mean(axis=0) - scale * rows.mean(axis=0)) / standard_error).max())
-    return Finding.judged(
-        off < 5,
-        f"The mean of {draws:,} single-record gradients is {off:.1f} standard errors from the full gradient, at most.",
-        draws=draws,
-        standard_errors=off,
+    told = (
+        f"The mean of {draws:,} single-record gradients is {off:.1f} standard errors from the full gradient, at most."
     )
+    return Finding.judged(off < 5, told, draws=draws, standard_errors=off)
 
 
 @check("08", mutant={"power": 0.5})
@@ -69,13 +62,12 @@ def batches_trade_time_for_variance(power: float = 1.0, full: bool = False) -> F
         seen[f"variance_of_{m}"] = float(np.var(means))
         claimed = values.var(ddof=1) / m**power * (1 - m / 128)
         worst = max(worst, abs(seen[f"variance_of_{m}"] / claimed - 1.0) * math.sqrt(draws / 2))
-    return Finding.judged(
-        worst < 6,  # the means' kurtosis is below 3 plus a little: 6 standard errors of a normal's variance
-        f"Variances of batch means of 1, 4, 16 and 64 records: {', '.join(f'{v:.5f}' for v in seen.values())}; within "
-        f"{worst:.1f} standard errors of S²/m (1 − m/n).",
-        standard_errors=worst,
-        table=seen,
+    told = (
+        f"Variances of batch means of 1, 4, 16 and 64 records: {listed(seen.values(), '.5f')}; within "
+        f"{worst:.1f} standard errors of S²/m (1 − m/n)."
     )
+    # the means' kurtosis is below 3 plus a little: 6 standard errors of a normal's variance
+    return Finding.judged(worst < 6, told, standard_errors=worst, table=seen)
 
 
 def _residuals(release: ReleaseRule) -> tuple[Vector, Vector | None, Vector, float]:
@@ -94,16 +86,14 @@ def algorithm_2(noise: float = 1.0) -> Finding:
     _, iterates, _, _ = _residuals("all")
     points = np.asarray(iterates)
     drawn = (points[:-1] - points[1:]) / 0.5 - gradient
-    deviation = float(np.sqrt(np.mean(drawn**2)))
-    off = abs(deviation / (noise * sigma) - 1.0) * math.sqrt(2 * drawn.size)
-    apart = float(np.abs(points.mean(axis=0) - average).max())
-    return Finding.judged(
-        off < 5 and apart < 1e-9,
+    deviation, off = measured_noise(drawn, noise * sigma)
+    from_mean = apart(points.mean(axis=0), average)
+    told = (
         f"The noise in {drawn.size} coordinates has standard deviation {deviation:.6f} of {noise * sigma:.6f} "
-        f"({off:.1f} standard errors), and the output is the mean of w_0 to w_{len(points) - 1} to {apart:.1e}.",
-        noise_stddev=deviation,
-        standard_errors=off,
-        average_apart=apart,
+        f"({off:.1f} standard errors), and the output is the mean of w_0 to w_{len(points) - 1} to {from_mean:.1e}."
+    )
+    return Finding.judged(
+        off < 5 and from_mean < 1e-9, told, noise_stddev=deviation, standard_errors=off, average_apart=from_mean
     )
 
 
@@ -115,18 +105,10 @@ def releasing_less_costs_no_more(factor: float = 1.0) -> Finding:
     def mu(release: ReleaseRule, steps: int) -> float:
         """μ of a linear image of `steps` gradients, in units of Δ/σ: |Σ weights| ÷ their l2 norm."""
         impulses = iter(np.eye(steps))
-        path = descend(
-            lambda _: next(impulses),
-            start=np.zeros(steps),
-            steps=steps,
-            update=GradientStep(step_size=1.0),
-            domain=whole_space(),
-            release=release,
-        )
-        return float(abs(path.released.sum()) / np.linalg.norm(path.released))
+        weights = walk(lambda _: next(impulses), size=steps, steps=steps, step_size=1.0, release=release)
+        return float(abs(weights.sum()) / np.linalg.norm(weights))
 
-    whole = math.sqrt(T)
-    average, last = mu("average", T - 1) / whole, mu("last", T) / whole
+    average, last = mu("average", T - 1) / math.sqrt(T), mu("last", T) / math.sqrt(T)
     closed = math.sqrt(3 * (T - 1) / (2 * (2 * T - 1)))
     return Finding.judged(
         average <= factor and last <= factor * (1 + 1e-12) and abs(average - closed) < 1e-12,
@@ -156,11 +138,9 @@ def sensitivity_of_averages(constant: float = 1.0) -> Finding:
     ]
     stacked = float(np.linalg.norm(np.subtract(runs[0], runs[1]))) / n
     claimed = constant * 2 * G / n
-    return Finding.judged(
-        0.99 * claimed < max(moves) <= claimed and 0.99 * claimed < stacked / math.sqrt(T) <= claimed,
+    told = (
         f"Of 500 replacements of one of {n} records the worst moves the average by {max(moves):.6f}, where "
-        f"2G/n = {2 * G / n:.6f}; {T} gradients together move by {stacked:.6f}, √T times that.",
-        largest_move=max(moves),
-        claimed=claimed,
-        largest_move_of_all_steps=stacked,
+        f"2G/n = {2 * G / n:.6f}; {T} gradients together move by {stacked:.6f}, √T times that."
     )
+    holds = 0.99 * claimed < max(moves) <= claimed and 0.99 * claimed < stacked / math.sqrt(T) <= claimed
+    return Finding.judged(holds, told, largest_move=max(moves), claimed=claimed, largest_move_of_all_steps=stacked)

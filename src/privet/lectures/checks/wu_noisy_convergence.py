@@ -6,26 +6,20 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.clipping import Declared
 from privet.geometry import box, l2_ball
-from privet.lectures import lectures_prescription
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check, lectures_prescription
+from privet.lectures.measures import listed
 from privet.lectures.noisy_runs import noisy_run
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, logistic_in_ball
+from privet.lectures.toy_problems import BUDGET, average_loss, largest_coordinate, linear, logistic_in_ball
 from privet.plan import Meter, gradient_plan
-from privet.privacy import Budget
 from privet.problems import glm
 from privet.randomness import fixed_seed_voids_guarantee
-from privet.sampling import FixedSize, OneRecord, Poisson
+from privet.sampling import FixedSize, OneRecord, Poisson, Sampling
 from privet.solvers import exponential_mechanism
 from privet.solvers.gradient import PrivateGradient
 from privet.theory import estimated_gradient_bound, exponential_mechanism_bound, printed_order
-
-Vector = NDArray[np.float64]
-BUDGET = Budget(epsilon=1.0, delta=1e-5)
 
 
 @check("31", mutant={"constant": 0.5})
@@ -71,7 +65,8 @@ def exponential_mechanism_has_d(constant: float = 1.0) -> Finding:
     draws = [
         float(exponential_mechanism(problem, epsilon=epsilon, pieces=128, random=random).coef[0]) + 1 for _ in range(10)
     ]
-    off = abs(float(np.mean(draws)) - excess) / (excess / math.sqrt(len(draws)))
+    drawn = float(np.mean(draws))
+    off = abs(drawn - excess) / (excess / math.sqrt(len(draws)))
     known = {"n": 10**5, "diameter": 1.0, "lipschitz": 1.0, "budget": BUDGET}
     growth = [
         printed_order(name, d=400, **known) / printed_order(name, d=100, **known)  # type: ignore[arg-type]
@@ -79,12 +74,11 @@ def exponential_mechanism_has_d(constant: float = 1.0) -> Finding:
     ]
     return Finding.judged(
         excess <= constant * bound * (1 + 1e-3) and off < 5 and abs(growth[0] - 4) < 1e-9 and abs(growth[1] - 2) < 1e-9,
-        f"In one dimension the excess is {excess:.6f} of d/beta = {bound:.6f} (ten draws by the library: "
-        f"{np.mean(draws):.4f}); from d = 100 to 400 its bound grows {growth[0]:.3g}-fold, that of noisy descent "
-        f"{growth[1]:.3g}-fold.",
+        f"In one dimension the excess is {excess:.6f} of d/beta = {bound:.6f} (ten draws by the library: {drawn:.4f}); "
+        f"from d = 100 to 400 its bound grows {growth[0]:.3g}-fold, that of noisy descent {growth[1]:.3g}-fold.",
         excess=excess,
         bound=bound,
-        mean_of_draws=float(np.mean(draws)),
+        mean_of_draws=drawn,
         growth_of_exponential=growth[0],
         growth_of_descent=growth[1],
     )
@@ -99,25 +93,19 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
     blank = gradient_plan(
         bounding=Declared(lipschitz=2.0), noise_multiplier=0.1, steps=draws, records=20, neighbours="replace_one"
     )
-    for name, sampling in (
-        ("one", OneRecord()),
-        ("five", FixedSize(batch=5)),
-        ("poisson", Poisson(sampling_rate=0.25)),
-    ):
+    ways: dict[str, Sampling] = {"one": OneRecord(), "five": FixedSize(batch=5), "poisson": Poisson(sampling_rate=0.25)}
+    for name, sampling in ways.items():
         plan = replace(blank, releases=(replace(blank["gradients"], sampling=sampling),))
         estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(33)))
         drawn = np.array([estimate(np.zeros(3)) for _ in range(draws)])
         error = drawn.std(axis=0) / math.sqrt(draws)
         off = max(off, float((np.abs(drawn.mean(axis=0) - scale * mean) / error).max()))
         moments[f"second_moment_{name}"] = float((drawn**2).sum(axis=1).mean())
-    return Finding.judged(
-        off < 5 and max(moments.values()) < math.inf,
+    told = (
         f"The mean of {draws:,} noisy gradients is {off:.1f} standard errors from the true gradient, at most, for "
-        "single records, batches of five and Poisson batches; second moments "
-        f"{', '.join(f'{m:.3f}' for m in moments.values())}.",
-        standard_errors=off,
-        table=moments,
+        f"single records, batches of five and Poisson batches; second moments {listed(moments.values(), '.3f')}."
     )
+    return Finding.judged(off < 5 and max(moments.values()) < math.inf, told, standard_errors=off, table=moments)
 
 
 @check("34", mutant={"constant": 0.5})
@@ -140,13 +128,11 @@ def lemma_2_7(constant: float = 1.0, full: bool = False) -> Finding:
                 excess.append(average_loss(problem, total / T) - best)
             claimed = estimated_gradient_bound(steps=T, distance=1.0, second_moment=moment, step_size=eta).value
             shares[f"share_{name}_{sigma:g}".replace(".", "_")] = float(np.mean(excess)) / claimed
-    return Finding.judged(
-        max(shares.values()) <= constant * (1 + 1e-9),
-        "The mean excess is "
-        + ", ".join(f"{share:.3f}" for share in shares.values())
-        + " of the bound, for two losses and noise 0, 0.1, 0.5: never above, and all of it without noise.",
-        table=shares,
+    told = (
+        f"The mean excess is {listed(shares.values(), '.3f')} of the bound, for two losses and noise 0, 0.1, 0.5: "
+        "never above, and all of it without noise."
     )
+    return Finding.judged(max(shares.values()) <= constant * (1 + 1e-9), told, table=shares)
 
 
 @check("35", mutant={"power": 2.0})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -13,13 +13,21 @@ from privet.accounting.theorems.composition import Cost, advanced
 from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
 from privet.accounting.theorems.subsampling import amplified, rate_for
 from privet.clipping import Clip, Declared
-from privet.lectures import rule
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check, rule
 from privet.lectures.examples import survey as worked
 from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps
-from privet.lectures.grid import DELTAS, PAIRS, exact_ratio, false_points, first_false
+from privet.lectures.grid import (
+    DELTAS,
+    PAIRS,
+    exact_ratio,
+    false_points,
+    first_false,
+    first_false_by_delta,
+    least_ratio,
+    scaled,
+)
+from privet.lectures.measures import listed, measured_noise
 from privet.lectures.noisy_runs import noisy_run
-from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
 from privet.sampling import OneRecord
 from privet.sums import record_sum
@@ -28,13 +36,10 @@ from privet.sums import record_sum
 @check("12", mutant={"constant": 0.5})
 def lemma_1_1(constant: float = 1.0) -> Finding:
     """Hold lemma 1.1's noise on 408 pairs (epsilon, delta) against the exact accountant, and find where it fails."""
-
-    def multiplier(e: float, d: float) -> float:
-        return constant * rule("lemma_1_1").multiplier(e, d, 1)
-
+    multiplier = scaled("lemma_1_1", constant)
     false = false_points(multiplier)
     below = [pair for pair in false if pair[0] <= 1]
-    frontiers = {f"first_false_at_{d:.0e}": first_false(multiplier, d) for d in (1e-1, 1e-3, 1e-5, 1e-8, 1e-12)}
+    frontiers = first_false_by_delta(multiplier)
     mu = 1.0 / multiplier(10.0, 1e-5)
     return Finding.judged(
         not below,
@@ -45,7 +50,7 @@ def lemma_1_1(constant: float = 1.0) -> Finding:
         points=len(PAIRS),
         false_points=len(false),
         false_points_up_to_1=len(below),
-        least_ratio=min(exact_ratio(multiplier, e, d) for e, d in PAIRS),
+        least_ratio=least_ratio(multiplier),
         true_epsilon_of_10=epsilon_bounds(mu, 1e-5)[1],
         true_delta_of_10=profile(mu, 10.0),
         ratio_at_1=exact_ratio(multiplier, 1.0, 1e-5),
@@ -72,13 +77,11 @@ def strong_composition_costs_a_logarithm(power: float = 0.5) -> Finding:
     ratios = [ratio(log) for log in logs]
     slope = math.log(ratios[-1] / ratios[0]) / math.log(logs[-1] / logs[0])
     usual = ratio(math.log(1e5))
-    return Finding.judged(
-        abs(slope - power) < 0.1 and min(ratios) > 1,
+    told = (
         f"For {T:,} steps strong composition takes {usual:.2f} times lemma 1.1's noise at delta = 1e-5, and the ratio "
-        f"grows like ln(1/delta) to the power {slope:.3f}.",
-        ratio_at_1e_5=usual,
-        power=slope,
+        f"grows like ln(1/delta) to the power {slope:.3f}."
     )
+    return Finding.judged(abs(slope - power) < 0.1 and min(ratios) > 1, told, ratio_at_1e_5=usual, power=slope)
 
 
 @check("14", mutant={"noise": 0.5})
@@ -99,16 +102,15 @@ def dp_sgd_step(noise: float = 1.0) -> Finding:
     drawn = -np.diff(np.asarray(found.iterates), axis=0) / eta
     chosen = np.where(drawn[:, 0] > 0, 0, 1)  # 4 standard deviations apart from the middle
     rest = drawn - rows[chosen]
-    deviation, claimed = float(np.sqrt(np.mean(rest**2))), noise * 2.5
-    off = abs(deviation / claimed - 1.0) * math.sqrt(2 * rest.size)
+    claimed = noise * 2.5
+    deviation, off = measured_noise(rest, claimed)
     uneven = abs(float(chosen.mean()) - 0.5) * 2 * math.sqrt(steps)
-    return Finding.judged(
-        off < 5 and uneven < 5,
+    told = (
         f"Each of {steps} steps is the gradient of one record plus noise of standard deviation {deviation:.4f}, where "
-        f"{claimed:g} is claimed ({off:.1f} standard errors); either record is chosen equally often ({uneven:.1f}).",
-        noise_stddev=deviation,
-        standard_errors=off,
-        standard_errors_of_choice=uneven,
+        f"{claimed:g} is claimed ({off:.1f} standard errors); either record is chosen equally often ({uneven:.1f})."
+    )
+    return Finding.judged(
+        off < 5 and uneven < 5, told, noise_stddev=deviation, standard_errors=off, standard_errors_of_choice=uneven
     )
 
 
@@ -117,11 +119,14 @@ def known_indices(factor: float = 1.0) -> Finding:
     """Replace a record at worst: how far one gradient and an average of n move, and what both ways to sample cost."""
     n, G = 50, 2.0
     rows = np.zeros((n, 2))
-    rows[0, 0], other = G, np.zeros((n, 2))
-    other[0, 0] = -G
-    sums = [record_sum(table, rule=Clip(clip=G)).value for table in (rows, other)]
-    alone = [record_sum(table[:1], rule=Clip(clip=G)).value for table in (rows, other)]
-    average, single = float(np.linalg.norm(sums[0] - sums[1])) / n, float(np.linalg.norm(alone[0] - alone[1]))
+    rows[0, 0] = G
+
+    def moved(count: int) -> float:
+        """How far the sum of the first `count` gradients moves when the first one turns round."""
+        there, back = (record_sum(table[:count], rule=Clip(clip=G)).value for table in (rows, -rows))
+        return float(np.linalg.norm(there - back))
+
+    average, single = moved(n) / n, moved(1)
     step = Gaussian(noise_multiplier=4.0)
     known = epsilon(step, delta=1e-5, neighbours="replace_one")
     secret = epsilon(step.without_replacement(batch=1, records=n), delta=1e-5, neighbours="replace_one")
@@ -146,25 +151,21 @@ def _sampled_delta(rate: float, mu: float, epsilon: float, kind: str) -> float:
 def lemma_1_2(constant: float = 1.0) -> Finding:
     """Compare the exact delta of sampled Gaussian releases with the lemma's, in both directions."""
     worst, tight, points = -math.inf, 0.0, 0
-    for rate in (0.001, 0.01, 0.1, 0.25, 0.5, 0.9):
-        for mu in (0.25, 0.5, 1.0, 2.0, 4.0):
-            for base in (0.05, 0.1, 0.5, 1.0, 2.0, 4.0):
-                delta = profile(mu, base)
-                if delta < 1e-9:
-                    continue
-                reduced, _ = amplified(base, delta, rate)
-                leaves, joins = (_sampled_delta(rate, mu, reduced, kind) for kind in ("remove", "add"))
-                worst = max(worst, max(leaves, joins) / (constant * rate * delta))
-                tight = max(tight, abs(leaves / (rate * delta) - 1.0))
-                points += 1
-    return Finding.judged(
-        worst <= 1 + 1e-6,
+    rates, mus, bases = (0.001, 0.01, 0.1, 0.25, 0.5, 0.9), (0.25, 0.5, 1.0, 2.0, 4.0), (0.05, 0.1, 0.5, 1.0, 2.0, 4.0)
+    for rate, mu, base in product(rates, mus, bases):
+        delta = profile(mu, base)
+        if delta < 1e-9:
+            continue
+        reduced, _ = amplified(base, delta, rate)
+        leaves, joins = (_sampled_delta(rate, mu, reduced, kind) for kind in ("remove", "add"))
+        worst = max(worst, max(leaves, joins) / (constant * rate * delta))
+        tight = max(tight, abs(leaves / (rate * delta) - 1.0))
+        points += 1
+    told = (
         f"At {points} points the true delta is at most {worst:.9f} of the lemma's; in the direction from present to "
-        f"absent it is all of it, to {tight:.1e}.",
-        points=points,
-        true_over_claimed=worst,
-        distance_from_equality=tight,
+        f"absent it is all of it, to {tight:.1e}."
     )
+    return Finding.judged(worst <= 1 + 1e-6, told, points=points, true_over_claimed=worst, distance_from_equality=tight)
 
 
 @check("17", mutant={"factor": 1.0})
@@ -221,34 +222,28 @@ def proof_of_lemma_1_2(share: float = 1.0) -> Finding:
     split = abs(whole - chance * p_in - (1 - chance) * p_out)
     steps = p_in <= math.exp(base) * p_in_gone * (1 + 1e-12) and p_in <= math.exp(base) * p_out * (1 + 1e-12)
     claimed = 1 + share * (m / n) * math.expm1(base)
-    return Finding.judged(
-        chance == m / n and split < 1e-15 and steps and whole / whole_gone <= claimed * (1 + 1e-12),
+    told = (
         f"Over all {len(subsets)} subsets the split by membership is exact ({split:.0e}), both steps of the hint hold, "
-        f"and the ratio of probabilities is {whole / whole_gone:.12f} where the lemma allows {claimed:.12f}.",
-        chance_of_membership=chance,
-        ratio=whole / whole_gone,
-        claimed_ratio=claimed,
+        f"and the ratio of probabilities is {whole / whole_gone:.12f} where the lemma allows {claimed:.12f}."
     )
+    holds = chance == m / n and split < 1e-15 and steps and whole / whole_gone <= claimed * (1 + 1e-12)
+    return Finding.judged(holds, told, chance_of_membership=chance, ratio=whole / whole_gone, claimed_ratio=claimed)
 
 
 @check("20", mutant={"constant": 0.5})
 def one_known_step(constant: float = 1.0) -> Finding:
     """Hold the rule on the audit's deltas and on larger ones against the exact accountant, for epsilon up to 1."""
-
-    def multiplier(e: float, d: float) -> float:
-        return constant * rule("single_step_log").multiplier(e, d, 1)
-
+    multiplier = scaled("single_step_log", constant)
     small = [(e, d) for e in np.linspace(0.01, 1.0, 34).tolist() for d in (*DELTAS, 0.2, 0.3, 0.4, 0.5, 0.6)]
     false = false_points(multiplier, small)
     beyond = first_false(multiplier, 0.7)
-    everywhere = false_points(multiplier)
     return Finding.judged(
         not false,
         f"For epsilon up to 1 and delta up to 0.6 false at {len(false)} of {len(small)} points; at delta = 0.7 from "
         f"epsilon {beyond:.3f} on, at delta = 0.1 from {first_false(multiplier, 0.1):.3g} on.",
         within=beyond <= 1,
         false_points=len(false),
-        false_points_of_the_grid=len(everywhere),
+        false_points_of_the_grid=len(false_points(multiplier)),
         first_false_at_07=beyond,
         first_false_at_01=first_false(multiplier, 0.1),
     )
@@ -287,9 +282,8 @@ def dp_sgd_against_noisy_descent(least_noise: float = 4.0) -> Finding:
     far = max(cost / full_batch for noise, cost in costs.items() if noise >= least_noise)
     return Finding.judged(
         far <= 1.02,
-        f"Full batches cost {full_batch:.3f}; one record a step {', '.join(f'{c:.2f}' for c in costs.values())} with "
-        f"noise of {', '.join(f'{s:g}' for s in costs)} sensitivities. Within {100 * (far - 1):.1f} % from "
-        f"{least_noise:g} on.",
+        f"Full batches cost {full_batch:.3f}; one record a step {listed(costs.values(), '.2f')} with noise of "
+        f"{listed(costs, 'g')} sensitivities. Within {100 * (far - 1):.1f} % from {least_noise:g} on.",
         within=True,
         epsilon_full_batch=full_batch,
         largest_ratio=far,

@@ -24,12 +24,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from privet.accounting.theorems.gaussian_profile import delta_bounds
+from privet.lectures.measures import Vector
 
-Vector = NDArray[np.float64]
 Batches = list[tuple[float, tuple[int, ...]]]
 """Every batch, as the chance of it and its members."""
 

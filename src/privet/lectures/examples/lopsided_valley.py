@@ -28,21 +28,16 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.geometry import whole_space
 from privet.lectures import lectures_prescription
+from privet.lectures.measures import Vector
+from privet.lectures.noisy_runs import walk
+from privet.lectures.toy_problems import BUDGET
 from privet.losses import CustomLoss
 from privet.losses.loss import Array
-from privet.privacy import Budget
-from privet.solvers import GradientStep
-from privet.solvers.descent import descend
 
-Vector = NDArray[np.float64]
 GENTLE, SOFT = 0.3, 0.002
-PRINTED = lectures_prescription(
-    "theorem_4_1", n=50, d=1, rank=1, radius=1.0, lipschitz=1.0, budget=Budget(epsilon=1.0, delta=1e-5)
-)
+PRINTED = lectures_prescription("theorem_4_1", n=50, d=1, rank=1, radius=1.0, lipschitz=1.0, budget=BUDGET)
 """The theorem's T = 2500 and noise for 50 records, epsilon 1 and delta 1e-5."""
 
 
@@ -111,9 +106,8 @@ def valley_excess(factor: float, *, fineness: float = 1.0) -> float:
     True
     """
     loss = valley()
-    middle = mean_iterate(
-        loss, step_size=step_size(factor), noise_stddev=PRINTED.noise_stddev, steps=PRINTED.steps, fineness=fineness
-    )
+    sigma, steps = PRINTED.noise_stddev, PRINTED.steps
+    middle = mean_iterate(loss, step_size=step_size(factor), noise_stddev=sigma, steps=steps, fineness=fineness)
     return float(loss.value(middle, 0.0) - loss.value(-1.0, 0.0))
 
 
@@ -132,13 +126,6 @@ def simulated_excess(factor: float, *, copies: int, seed: int) -> tuple[float, f
         noise = PRINTED.noise_stddev * rng.standard_normal(copies)
         return np.asarray(loss.derivative(theta, 0.0) + noise, dtype=np.float64)
 
-    averages = descend(
-        gradient,
-        start=np.zeros(copies),
-        steps=PRINTED.steps - 1,
-        update=GradientStep(step_size=step_size(factor)),
-        domain=whole_space(),
-        release="average",
-    ).released
+    averages = walk(gradient, size=copies, steps=PRINTED.steps - 1, step_size=step_size(factor))
     excess = loss.value(averages, 0.0) - loss.value(-1.0, 0.0)
     return float(excess.mean()), float(excess.std()) / math.sqrt(copies)

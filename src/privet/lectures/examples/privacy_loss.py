@@ -25,11 +25,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting.pairs.pair import Pair
-
-Vector = NDArray[np.float64]
+from privet.lectures.measures import Vector
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

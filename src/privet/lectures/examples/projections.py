@@ -18,9 +18,9 @@ True
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Vector = NDArray[np.float64]
+from privet.lectures.measures import Vector
 
 
 def on_ball(v: ArrayLike, radius: float) -> Vector:

@@ -16,9 +16,9 @@ import math
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.geometry import l2_ball
+from privet.lectures.measures import Vector
 from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.toy_problems import average_loss, pointwise, separable
 from privet.losses import LogisticLoss
@@ -26,7 +26,6 @@ from privet.problems import RecordProblem, glm
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import exact_noise, rank_bound
 
-Vector = NDArray[np.float64]
 RECORDS, STEPS, RANK = 300, 60, 5
 
 

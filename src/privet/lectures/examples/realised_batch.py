@@ -20,12 +20,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr
 
 from privet.accounting import Gaussian, delta
+from privet.lectures.measures import Vector
 
-Vector = NDArray[np.float64]
 _WIDTH = 0.01  # of the cells that outcomes are sorted into, in standard deviations of the noise
 
 
