@@ -73,8 +73,9 @@ class Domain(ABC):
     __slots__ = ()
 
     @property
-    @abstractmethod
-    def size(self) -> int | None: ...
+    def size(self) -> int | None:
+        """None: the set is there in every dimension, unless it says otherwise."""
+        return None
 
     @abstractmethod
     def _holds(self, point: Vector, tolerance: float) -> bool: ...

@@ -20,10 +20,6 @@ class L1Ball(Domain):
         object.__setattr__(self, "radius", check_radius(self.radius))
 
     @property
-    def size(self) -> int | None:
-        return None
-
-    @property
     def diameter(self) -> float:
         """2 · radius in the Euclidean norm, between opposite corners."""
         return 2.0 * self.radius

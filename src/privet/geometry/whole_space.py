@@ -15,10 +15,6 @@ class WholeSpace(Domain):
     """ℝ^d, for any d; argmin ‖p − θ‖ = θ."""
 
     @property
-    def size(self) -> int | None:
-        return None
-
-    @property
     def diameter(self) -> float:
         """∞."""
         return math.inf

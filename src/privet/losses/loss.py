@@ -165,8 +165,9 @@ class PointwiseLoss(ABC):
     def smoothness(self, prediction_bound: float = math.inf) -> float | None:
         return self._smoothness(check_prediction_bound(prediction_bound))
 
-    @abstractmethod
-    def admissible(self, y: ArrayLike) -> Mask: ...
+    def admissible(self, y: ArrayLike) -> Mask:
+        """All finite numbers, unless a loss says otherwise."""
+        return finite(y)
 
     @abstractmethod
     def _value(self, z: Array, y: Array) -> Array: ...
@@ -175,10 +176,12 @@ class PointwiseLoss(ABC):
     def _derivative(self, z: Array, y: Array) -> Array: ...
 
     @abstractmethod
-    def _curvature(self, z: Array, y: Array) -> Array: ...
-
-    @abstractmethod
     def _lipschitz(self, bound: float) -> float | None: ...
 
-    @abstractmethod
-    def _smoothness(self, bound: float) -> float | None: ...
+    def _curvature(self, z: Array, y: Array) -> Array:
+        """0, as of a loss made of straight pieces."""
+        return np.zeros_like(z)
+
+    def _smoothness(self, bound: float) -> float | None:
+        """None, as of a loss with a kink."""
+        return None

@@ -9,6 +9,7 @@ start (Wu's R). Proofs: docs/proofs/utility.md.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from privet.theory.risk import (
     CONVEX,
@@ -22,6 +23,35 @@ from privet.theory.risk import (
     trivial_bound,
     whole,
 )
+
+_RESTATED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "last_linear": (
+        "last iterate under linear decay (Zamani and Glineur 2023, Defazio et al. 2023)",
+        (CONVEX, LIPSCHITZ, DISTANCE),
+    ),
+    "rank": (
+        "theorem 4.1 with explicit constants, claim 49",
+        (
+            CONVEX,
+            LIPSCHITZ,
+            "the loss depends on the parameters through <x, θ> only",
+            "no projection: projecting the noise of all d coordinates destroys the bound",
+            "`seminorm` is at least |θ_0 − θ*|_M and does not come from the data",
+        ),
+    ),
+    "nikolov": (
+        "Nikolov's accuracy theorem, claims 114 to 117",
+        ("features in [−1, 1]^d with a 1 appended, labels ±1, logistic loss, start at the centre of the ball",),
+    ),
+}
+
+
+def restated(average: RiskBound, method: str) -> RiskBound:
+    """Return the bound of the average as that of a method for which the same number is proved."""
+    if method not in _RESTATED:
+        return average
+    theorem, assumptions = _RESTATED[method]
+    return replace(average, theorem=theorem, assumptions=assumptions)
 
 
 def second_moment(
@@ -90,13 +120,9 @@ def gradient_descent_bound(
     >>> print(gradient_descent_bound(steps=400, distance=2.0, lipschitz=3.0))
     excess risk at most 0.3 (theorem 2.1, claims 23 and 27)
     """
-    gradient = positive("lipschitz", lipschitz)
-    found = estimated_gradient_bound(
-        steps=steps, distance=distance, second_moment=gradient * gradient, step_size=step_size
-    )
-    return RiskBound(
-        value=found.value, theorem="theorem 2.1, claims 23 and 27", assumptions=(CONVEX, LIPSCHITZ, DISTANCE)
-    )
+    moment = positive("lipschitz", lipschitz) ** 2
+    found = estimated_gradient_bound(steps=steps, distance=distance, second_moment=moment, step_size=step_size)
+    return replace(found, theorem="theorem 2.1, claims 23 and 27", assumptions=(CONVEX, LIPSCHITZ, DISTANCE))
 
 
 def average_iterate_bound(
@@ -135,9 +161,7 @@ def average_iterate_bound(
     """
     moment = second_moment(steps=steps, lipschitz=lipschitz, d=d, noise_stddev=noise_stddev, noisy_steps=noisy_steps)
     found = estimated_gradient_bound(steps=steps, distance=distance, second_moment=moment, step_size=step_size)
-    return RiskBound(
-        value=found.value, theorem="lemma 2.7 with (13), claims 31, 34, 35", assumptions=(CONVEX, LIPSCHITZ, DISTANCE)
-    )
+    return replace(found, theorem="lemma 2.7 with (13), claims 31, 34, 35", assumptions=(CONVEX, LIPSCHITZ, DISTANCE))
 
 
 def linear_decay_bound(
@@ -166,8 +190,7 @@ def linear_decay_bound(
         step_size=step_size,
         noisy_steps=whole("steps", steps) - 1,
     )
-    theorem = "last iterate under linear decay (Zamani and Glineur 2023, Defazio et al. 2023)"
-    return RiskBound(value=found.value, theorem=theorem, assumptions=found.assumptions)
+    return restated(found, "last_linear")
 
 
 def last_iterate_bound(
@@ -245,17 +268,7 @@ def rank_bound(
         step_size=step_size,
         noisy_steps=noisy_steps,
     )
-    return RiskBound(
-        value=found.value,
-        theorem="theorem 4.1 with explicit constants, claim 49",
-        assumptions=(
-            CONVEX,
-            LIPSCHITZ,
-            "the loss depends on the parameters through <x, θ> only",
-            "no projection: projecting the noise of all d coordinates destroys the bound",
-            "`seminorm` is at least |θ_0 − θ*|_M and does not come from the data",
-        ),
-    )
+    return restated(found, "rank")
 
 
 def nikolov_bound(
@@ -276,5 +289,4 @@ def nikolov_bound(
     found = average_iterate_bound(
         steps=steps, distance=positive("radius", radius), lipschitz=gradient, d=d + 1, noise_stddev=noise_stddev
     )
-    box = "features in [−1, 1]^d with a 1 appended, labels ±1, logistic loss, start at the centre of the ball"
-    return RiskBound(value=found.value, theorem="Nikolov's accuracy theorem, claims 114 to 117", assumptions=(box,))
+    return restated(found, "nikolov")
