@@ -146,8 +146,6 @@ class Domain(ABC):
 def length(vector: Vector) -> float:
     """Return ‖vector‖₂ without overflow or underflow on the way.
 
-    Examples
-    --------
     >>> length(np.array([3e300, 4e300])), length(np.array([3e-300, 4e-300]))
     (5e+300, 5e-300)
     """
@@ -165,8 +163,6 @@ def pulled_in(at: Callable[[float], Vector], holds: Callable[[Vector, float], bo
     This turns a projection that is right up to rounding into one that is feasible to the last bit; the number of
     tries is public, and all but the first few are for sets whose size is lost in the rounding of their centre.
 
-    Examples
-    --------
     >>> pulled_in(lambda s: np.array([s]), lambda p, _: p[0] < 1, np.zeros(1))
     array([1.])
     """
@@ -189,8 +185,6 @@ check_size = partial(whole, because="it is a number of coordinates", use="Pass a
 def frozen_vector(name: str, value: ArrayLike, *, infinite: bool = False) -> Vector:
     """Return a public vector as a read-only flat copy; refuse other shapes, NaN, and infinities unless allowed.
 
-    Examples
-    --------
     >>> frozen_vector("normal", [1, 2])
     array([1., 2.])
     """

@@ -76,8 +76,6 @@ check_number = partial(positive, because="no constant follows from it", use="Pas
 def check_prediction_bound(bound: float) -> float:
     """Return a bound on |z| as a float of at least 0; infinite means that nothing is known.
 
-    Examples
-    --------
     >>> check_prediction_bound(math.inf)
     inf
     """
@@ -87,8 +85,6 @@ def check_prediction_bound(bound: float) -> float:
 def labels(y: ArrayLike) -> NDArray[Any]:
     """Return labels as an array of numbers; refuse other types without quoting an entry.
 
-    Examples
-    --------
     >>> labels(["sick", "well"])
     Traceback (most recent call last):
         ...
@@ -107,8 +103,6 @@ function of numbers. Map the declared classes to numbers first.
 def finite(y: ArrayLike) -> Mask:
     """Return which labels are finite numbers.
 
-    Examples
-    --------
     >>> finite([1.0, float("nan")])
     array([ True, False])
     """
@@ -118,8 +112,6 @@ def finite(y: ArrayLike) -> Mask:
 def floats(z: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Return predictions and labels in the precision of the predictions: float32 stays, all else is float64.
 
-    Examples
-    --------
     >>> z, y = floats(np.float32([0.5, 1.5]), [True, False])
     >>> z.dtype, y
     (dtype('float32'), array([1., 0.], dtype=float32))

@@ -97,8 +97,6 @@ def fixed_size(
     part without x, and (2) needs one step more: a batch with x becomes one without by replacing x by another member,
     so P(· | x in S) <= e^ε P(· | x not in S) + δ as well, and e^ε P + δ is at least either.
 
-    Examples
-    --------
     >>> lines = fixed_size()
     >>> lines.worst <= 1, lines.worst_back <= 1, fixed_size(claimed_rate=0.125).worst > 1
     (True, True, True)

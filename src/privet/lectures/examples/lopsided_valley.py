@@ -44,8 +44,6 @@ PRINTED = lectures_prescription("theorem_4_1", n=50, d=1, rank=1, radius=1.0, li
 def valley() -> CustomLoss:
     """A convex loss of slope −1 far left and 0.3 far right, with its minimum at z = −1 and Lipschitz constant 1.
 
-    Examples
-    --------
     >>> bottom = valley().derivative(np.array([-1.0]), 0.0)
     >>> bool(abs(bottom[0]) < 1e-12), valley().lipschitz()
     (True, 1.0)
@@ -72,8 +70,6 @@ def mean_iterate(
 ) -> float:
     """E θ̄ of algorithm 1 on one parameter, by powers of its transition matrix on a grid of `fineness` × noise.
 
-    Examples
-    --------
     >>> round(mean_iterate(valley(), step_size=0.01, noise_stddev=1.0, steps=2), 6)  # half of the first step
     -0.0015
     """
@@ -100,8 +96,6 @@ def step_size(factor: float) -> float:
 def valley_excess(factor: float, *, fineness: float = 1.0) -> float:
     """The least that E loss(θ̄) − loss(θ*) can be at that step size: loss(E θ̄) − loss(θ*), by convexity.
 
-    Examples
-    --------
     >>> valley_excess(1.0) > PRINTED.printed_risk
     True
     """
@@ -114,8 +108,6 @@ def valley_excess(factor: float, *, fineness: float = 1.0) -> float:
 def simulated_excess(factor: float, *, copies: int, seed: int) -> tuple[float, float]:
     """Mean excess of algorithm 1 in independent copies, and its standard error.
 
-    Examples
-    --------
     >>> mean, error = simulated_excess(1.0, copies=200, seed=0)
     >>> abs(mean - valley_excess(1.0)) < 5 * error
     True

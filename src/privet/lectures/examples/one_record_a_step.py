@@ -43,8 +43,6 @@ class ManySteps:
 def n_squared_steps(n: int = 100, step_epsilon: float = 1.0, delta: float = 1e-5) -> ManySteps:
     """Account for T = n² steps, each on one record, with the lecture's noise for one step of known index.
 
-    Examples
-    --------
     >>> n_squared_steps(n=50).true < 1  # below the ε of a single step whose record is known
     True
     """
@@ -70,8 +68,6 @@ def against_full_batches(
     A full gradient has 1/n of the sensitivity; T steps with noise of s sensitivities of one record cost √T/(s n) = μ if
     full, so T = (s n μ)² steps are taken, each n times as fast.
 
-    Examples
-    --------
     >>> from privet.accounting.theorems.gaussian_profile import epsilon_bounds
     >>> costs, full = against_full_batches([1.0, 8.0]), epsilon_bounds(1.0, 1e-5)[1]
     >>> [f"{cost / full:.3f}" for cost in costs.values()]

@@ -26,8 +26,6 @@ from privet.lectures.measures import Vector
 def on_ball(v: ArrayLike, radius: float) -> Vector:
     """The nearest point of the l2 ball about 0: v · min(1, radius ÷ |v|).
 
-    Examples
-    --------
     >>> on_ball([3.0, 4.0], 1.0)
     array([0.6, 0.8])
     """
@@ -38,8 +36,6 @@ def on_ball(v: ArrayLike, radius: float) -> Vector:
 def on_cube(v: ArrayLike, radius: float) -> Vector:
     """The nearest point of the cube [−radius, radius]^d: each coordinate clipped.
 
-    Examples
-    --------
     >>> on_cube([3.0, -0.5], 1.0)
     array([ 1. , -0.5])
     """
@@ -49,8 +45,6 @@ def on_cube(v: ArrayLike, radius: float) -> Vector:
 def threshold(v: ArrayLike, radius: float) -> float:
     """By how much each |v_j| must be shortened, at most to 0, for their sum to be `radius`; 0 if it is no more already.
 
-    Examples
-    --------
     >>> round(threshold([3.0, 2.0], 1.0), 12)
     2.0
     """
@@ -67,8 +61,6 @@ def threshold(v: ArrayLike, radius: float) -> float:
 def on_cross(v: ArrayLike, radius: float) -> Vector:
     """The nearest point of the l1 ball about 0: soft thresholding.
 
-    Examples
-    --------
     >>> on_cross([3.0, 2.5], 1.0).round(12)
     array([0.75, 0.25])
     """
@@ -82,8 +74,6 @@ def is_nearest(point: ArrayLike, v: ArrayLike, others: ArrayLike) -> bool:
     Theorem: w is the projection of v on a convex set if and only if ⟨u − w, v − w⟩ <= 0 for each u of it. With u a
     minimiser this is lemma 2.2: projecting does not move a point away from it.
 
-    Examples
-    --------
     >>> corners = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
     >>> is_nearest([0.75, 0.25], [3.0, 2.5], corners), is_nearest([1.0, 0.0], [3.0, 2.5], corners)
     (True, False)

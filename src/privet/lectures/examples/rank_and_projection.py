@@ -44,8 +44,6 @@ def _noise() -> float:
 def allowed() -> float:
     """The rank bound, the same in all dimensions.
 
-    Examples
-    --------
     >>> f"{allowed():.3f}"
     '0.842'
     """
@@ -56,8 +54,6 @@ def allowed() -> float:
 def excess(d: int, *, projected: bool, runs: int = 2) -> float:
     """Mean excess of noisy descent, (1, 1e-5)-private by its noise, with the records laid into d dimensions.
 
-    Examples
-    --------
     >>> excess(50, projected=False, runs=1) < allowed()
     True
     """

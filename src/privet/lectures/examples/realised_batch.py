@@ -76,8 +76,6 @@ def divided_by_realised_size(n: int = 1000, rate: float = 0.05, noise: float = 1
 def divided_by_expected_size(n: int = 1000, rate: float = 0.05, noise: float = 1.0, epsilon: float = 1.0) -> Leak:
     """Return the same for the division by qn: the newcomer moves the mean by C/(qn), and the others do not move.
 
-    Examples
-    --------
     >>> found = divided_by_expected_size()
     >>> abs(found.true / found.accountant - 1) < 1e-3
     True

@@ -33,8 +33,6 @@ def one_record_figure() -> Figure:
 
     Promise: the points are `against_full_batches`, upper bounds of the contour accountant.
 
-    Examples
-    --------
     >>> one_record_figure().axes[0].get_ylabel()
     'ε at δ = 1e-5 (nats)'
     """
@@ -59,8 +57,6 @@ def asked_and_given_figure(*, delta: float = 1e-5) -> Figure:
 
     Promise: every curve is `Rule.true_epsilon`, exact up to rounding. Above the diagonal a rule is not private.
 
-    Examples
-    --------
     >>> [line.get_label() for line in asked_and_given_figure().axes[0].lines][1:]
     ['claim 3.2', 'with its √2 (lemma 1.1)', 'ρ by a quadratic equation']
     """
@@ -89,8 +85,6 @@ def amplification_figure() -> Figure:
 
     Promise: the curves are `amplified`, which is tight; a dot is where the shortcut stops being true.
 
-    Examples
-    --------
     >>> amplification_figure().axes[0].get_ylabel()
     'amplified ε ÷ (rate · ε)'
     """
@@ -116,8 +110,6 @@ def privacy_loss_figure(*, rate: float = 0.1, noise: float = 2.0, epsilon: float
 
     Promise: the laws are `privacy_loss.transformed`, losses rounded to the nearest lattice point; add or remove.
 
-    Examples
-    --------
     >>> privacy_loss_figure().axes[0].get_xlabel()
     'privacy loss (nats)'
     """
@@ -145,8 +137,6 @@ def variance_rule_figure(*, points: int = 60) -> Figure:
 
     Promise: a point is shaded where the rule's noise is below `exact_noise`.
 
-    Examples
-    --------
     >>> variance_rule_figure(points=8).axes[0].get_yscale()
     'log'
     """

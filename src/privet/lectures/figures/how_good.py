@@ -51,8 +51,6 @@ def proven_risk(method: Proven, *, n: int, d: int, epsilon: float, delta: float 
     By `plan_for`; for objective perturbation by its solver, whose bound depends on no data: it is run on a table of 0.
     Releasing the public start costs nothing and is at most 1 above the least risk, so no method need be worse.
 
-    Examples
-    --------
     >>> [round(proven_risk(method, n=2000, d=10, epsilon=1.0), 4) for method in ("average", "exponential")]
     [0.0167, 0.02]
     """

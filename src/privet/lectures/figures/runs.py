@@ -33,8 +33,6 @@ def risk_against_steps_figure(*, n: int = 1000, d: int = 10, max_steps: int = 30
     Promise: the curve is `average_iterate_bound` with `exact_noise`, for radius and gradient bound 1; the dots are
     runs of a logistic regression in the unit ball, seeds fixed.
 
-    Examples
-    --------
     >>> risk_against_steps_figure(n=100, d=2, max_steps=30, seeds=1).axes[0].get_xlabel()
     'T, iterates averaged'
     """
@@ -86,8 +84,6 @@ def rank_figure(*, dimensions: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 
 
     Promise: the points are `rank_and_projection.excess`, means of runs with fixed seeds; the line is `rank_bound`.
 
-    Examples
-    --------
     >>> rank_figure(dimensions=(5, 50), runs=1).axes[0].get_xlabel()
     'd, dimensions'
     """
@@ -112,8 +108,6 @@ def clip_figure() -> Figure:
 
     Promise: the points are `clipped_mean`, its end less 1, and its noise, for (1, 1e-5) and 1,000 records.
 
-    Examples
-    --------
     >>> clip_figure().axes[0].get_xlabel()
     'clip (norm of a gradient)'
     """
@@ -137,8 +131,6 @@ def averaging_figure() -> Figure:
 
     Promise: the values are those of `clip_before_or_after`, exact, at epsilon = 1.
 
-    Examples
-    --------
     >>> len(averaging_figure().axes[0].lines)
     3
     """
