@@ -78,6 +78,6 @@ def first_false(multiplier: Multiplier, delta: float, *, most: float = 1000.0) -
     return high
 
 
-def first_false_by_delta(multiplier: Multiplier) -> dict[str, float]:
+def first_falses(multiplier: Multiplier) -> dict[str, float]:
     """Return `first_false` at five deltas, by name."""
     return {f"first_false_at_{d:.0e}": first_false(multiplier, d) for d in _FRONTIERS}

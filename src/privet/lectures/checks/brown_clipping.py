@@ -14,15 +14,7 @@ from privet.accounting.theorems.gaussian_profile import profile
 from privet.clipping import Clip
 from privet.geometry import l2_ball
 from privet.lectures import Finding, check, rule
-from privet.lectures.grid import (
-    EPSILONS,
-    PAIRS,
-    exact_ratio,
-    false_points,
-    first_false_by_delta,
-    least_ratio,
-    scaled,
-)
+from privet.lectures.grid import EPSILONS, PAIRS, exact_ratio, false_points, first_falses, least_ratio, scaled
 from privet.lectures.measures import Vector, apart, listed, measured_noise
 from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.toy_problems import linear
@@ -148,18 +140,15 @@ def claim_2_3(constant: float = 1.0) -> Finding:
     within = sum(len(false_points(at[T], stated)) for T in STEPS)
     ratios = {f"ratio_of_{T}_steps": exact_ratio(at[T], 1.0, 1e-5) for T in STEPS}
     beyond = sum(len(points) for points in false.values())
-    return Finding.judged(
-        within == 0,
+    told = (
         f"False at {within} of {len(STEPS) * len(stated)} points with epsilon at most 1, as stated, and at {beyond} of "
         f"{len(STEPS) * len(PAIRS)} up to 10. At (1, 1e-5) it has {listed(ratios.values(), '.3g')} "
-        "times the noise needed, for 1, 10, 1e3 and 1e5 steps.",
-        points=len(STEPS) * len(PAIRS),
-        false_points=beyond,
-        false_points_of_one_step=len(false[1]),
-        false_points_as_stated=within,
-        least_ratio=least_ratio(at[1]),
-        table=ratios | first_false_by_delta(at[1]),
+        "times the noise needed, for 1, 10, 1e3 and 1e5 steps."
     )
+    numbers: dict[str, float] = {"points": len(STEPS) * len(PAIRS), "false_points": beyond}
+    numbers |= {"false_points_of_one_step": len(false[1]), "false_points_as_stated": within}
+    numbers |= {"least_ratio": least_ratio(at[1])}
+    return Finding.judged(within == 0, told, table=numbers | ratios | first_falses(at[1]))
 
 
 @check("59", mutant={"power": 0.0})

@@ -56,16 +56,14 @@ def tuned_clips_are_paid_for(paid: float = 1.0) -> Finding:
     for _ in range(steps):
         estimate(np.zeros(5))
     own, learnt = plan["gradients"].sum_multiplier, meter.rule("gradients").clip
-    return Finding.judged(
-        abs(costs[1] / costs[0] - 1) < 1e-6 and abs(own / gradient - 1) < 1e-9 and abs(learnt / median - 1) < 0.2,
+    told = (
         f"{steps} gradients with multiplier {gradient:g} and counts with {2 * count:g} cost epsilon {costs[0]:.6f}, "
         f"one release with {s:.6f} each {costs[1]:.6f}. The clip goes from 100 to {learnt:.3f}, where the "
-        f"median norm is {median:.3f}.",
-        epsilon_of_both=costs[0],
-        epsilon_of_one=costs[1],
-        learnt_clip=learnt,
-        median_norm=median,
+        f"median norm is {median:.3f}."
     )
+    numbers = {"epsilon_of_both": costs[0], "epsilon_of_one": costs[1], "learnt_clip": learnt, "median_norm": median}
+    holds = abs(costs[1] / costs[0] - 1) < 1e-6 and abs(own / gradient - 1) < 1e-9 and abs(learnt / median - 1) < 0.2
+    return Finding.judged(holds, told, table=numbers)
 
 
 @check("63", mutant={"noise": 0.0})
@@ -85,16 +83,13 @@ def stability(noise: float = 1.0, full: bool = False) -> Finding:
     chosen = gaps[:, 0 if noise > 0 else 1]
     gap, error = float(chosen.mean()), float(chosen.std()) / math.sqrt(trials)
     bound = math.exp(0.2) - 1 + 1e-5
-    return Finding.judged(
-        gap + 5 * error <= bound,
+    told = (
         f"With {n} records in {d} dimensions and labels at random, errors on seen and unseen records are {gap:.3f} "
         f"apart (standard error {error:.3f}), where epsilon = 0.2 allows {bound:.3f}; without noise they are "
-        f"{gaps[:, 1].mean():.3f} apart.",
-        gap=gap,
-        gap_without_noise=gaps[:, 1].mean(),
-        standard_error=error,
-        allowed=bound,
+        f"{gaps[:, 1].mean():.3f} apart."
     )
+    numbers = {"gap": gap, "gap_without_noise": gaps[:, 1].mean(), "standard_error": error, "allowed": bound}
+    return Finding.judged(gap + 5 * error <= bound, told, table=numbers)
 
 
 @check("64", mutant={"power": 0.5})

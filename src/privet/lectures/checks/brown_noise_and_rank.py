@@ -14,14 +14,7 @@ from privet.geometry import box, l2_ball
 from privet.lectures import Finding, check
 from privet.lectures.examples.lopsided_valley import PRINTED, simulated_excess, valley_excess
 from privet.lectures.examples.rank_and_projection import allowed, excess
-from privet.lectures.grid import (
-    PAIRS,
-    exact_ratio,
-    false_points,
-    first_false_by_delta,
-    least_ratio,
-    scaled,
-)
+from privet.lectures.grid import PAIRS, exact_ratio, false_points, first_falses, least_ratio, scaled
 from privet.lectures.measures import Vector, apart, longest, refuses
 from privet.lectures.noisy_runs import walk
 from privet.lectures.toy_problems import BUDGET, pointwise, separable
@@ -121,7 +114,7 @@ def claim_3_2(constant: float = 1.0, full: bool = False) -> Finding:
     multiplier = scaled("claim_3_2", constant)
     false = false_points(multiplier)
     below = [pair for pair in false if pair[0] <= 1]
-    numbers = first_false_by_delta(multiplier)
+    numbers = first_falses(multiplier)
     for e, d in ((1.0, 1e-5), (5.0, 1e-5), (10.0, 1e-5), (10.0, 1e-1), (1.0, 1e-12)):
         mu, name = 1.0 / multiplier(e, d), f"of_{e:g}_at_{d:.0e}"
         numbers[f"true_epsilon_{name}"] = epsilon_bounds(mu, d)[1]
@@ -141,22 +134,16 @@ def claim_3_2(constant: float = 1.0, full: bool = False) -> Finding:
             measured = float(up.mean() - down.mean()) / spread
             numbers[f"measured_mu_of_average_{e:g}"] = measured
             worst = max(worst, abs(measured - predicted) / math.sqrt((2 + predicted**2 / 4) / copies))
-    return Finding.judged(
-        not below and worst < 5,
+    told = (
         f"False at {len(false)} of {len(PAIRS)} points, {len(below)} of them with epsilon at most 1. Asked for 1, 5 "
         f"and 10 at delta = 1e-5 it gives {numbers['true_epsilon_of_1_at_1e-05']:.2f}, "
         f"{numbers['true_epsilon_of_5_at_1e-05']:.2f} and {numbers['true_epsilon_of_10_at_1e-05']:.1f}; even the "
         f"average alone gives {numbers['true_epsilon_of_average_5']:.2f} for 5 (its mu, measured: "
-        f"{numbers['measured_mu_of_average_5']:.3f}, {worst:.1f} standard errors off).",
-        within=bool(false),
-        points=len(PAIRS),
-        false_points=len(false),
-        points_up_to_1=sum(e <= 1 for e, _ in PAIRS),
-        false_points_up_to_1=len(below),
-        least_ratio=least_ratio(multiplier),
-        standard_errors=worst,
-        table=numbers,
+        f"{numbers['measured_mu_of_average_5']:.3f}, {worst:.1f} standard errors off)."
     )
+    counts = {"points": len(PAIRS), "false_points": len(false), "points_up_to_1": sum(e <= 1 for e, _ in PAIRS)}
+    more = {"false_points_up_to_1": len(below), "least_ratio": least_ratio(multiplier), "standard_errors": worst}
+    return Finding.judged(not below and worst < 5, told, within=bool(false), table=counts | more | numbers)
 
 
 @check("49", mutant={"constant": 4.0})
@@ -174,26 +161,19 @@ def theorem_4_1(constant: float = 2.0, full: bool = False) -> Finding:
         for name, projected in (("", False), ("_projected", True)):
             numbers[f"excess_in_{d}{name}"] = excess(d, projected=projected, runs=20 if full else 2)
     flat = all(numbers[name] <= bound for name in numbers if not name.endswith("projected"))
-    return Finding.judged(
-        max(found[best], mean - 5 * error) <= claimed and flat,
+    told = (
         f"In a lopsided valley (n = 50, rank 1, T = {PRINTED.steps}) the best of {len(factors)} step sizes has an "
         f"excess of {found[best]:.4f} at least (simulated: {mean:.4f}), where {claimed:.4f} is claimed; "
         f"{PRINTED.bound.value:.4f} follows from the printed noise. Rank 5 in 5 and 500 dimensions: excess "
         f"{numbers['excess_in_5']:.3f} and {numbers['excess_in_500']:.3f}; with projection "
-        f"{numbers['excess_in_5_projected']:.3f} and {numbers['excess_in_500_projected']:.3f}.",
-        steps=PRINTED.steps,
-        least_excess=found[best],
-        excess_of_smallest_step=found[factors[0]],
-        excess_of_largest_step=found[factors[-1]],
-        simulated_excess=mean,
-        simulated_standard_error=error,
-        claimed=claimed,
-        derived_bound=PRINTED.bound.value,
-        true_epsilon_of_noise_for_2=epsilon_bounds(mu, 1e-5)[1],
-        true_delta_of_noise_for_2=profile(mu, 1.0),
-        rank_bound=bound,
-        table=numbers,
+        f"{numbers['excess_in_5_projected']:.3f} and {numbers['excess_in_500_projected']:.3f}."
     )
+    found_numbers = {"steps": PRINTED.steps, "least_excess": found[best], "excess_of_smallest_step": found[factors[0]]}
+    found_numbers |= {"excess_of_largest_step": found[factors[-1]], "simulated_excess": mean}
+    found_numbers |= {"simulated_standard_error": error, "claimed": claimed, "derived_bound": PRINTED.bound.value}
+    found_numbers |= {"true_epsilon_of_noise_for_2": epsilon_bounds(mu, 1e-5)[1]}
+    found_numbers |= {"true_delta_of_noise_for_2": profile(mu, 1.0), "rank_bound": bound}
+    return Finding.judged(max(found[best], mean - 5 * error) <= claimed and flat, told, table=found_numbers | numbers)
 
 
 def _low_rank(seed: int) -> tuple[Vector, Vector, Vector, Vector]:
@@ -233,15 +213,13 @@ def seminorm_of_the_data(power: float = 0.5) -> Finding:
         a, b = rng.normal(size=(2, 6))
         triangle = max(triangle, length(a + b) - length(a) - length(b))
     unseen = seminorm(vectors[:, 0], M)
-    return Finding.judged(
-        off < 1e-12 and stretched < 1e-12 and triangle <= 1e-12 and unseen < 1e-7,
+    told = (
         f"The length is the library's to {off:.1e}, is homogeneous to {stretched:.1e} and keeps 200 triangle "
-        f"inequalities; a unit vector off the span has length {unseen:.1e}.",
-        apart=off,
-        stretched=stretched,
-        worst_triangle=triangle,
-        length_off_the_span=unseen,
+        f"inequalities; a unit vector off the span has length {unseen:.1e}."
     )
+    numbers = {"apart": off, "stretched": stretched, "worst_triangle": triangle, "length_off_the_span": unseen}
+    holds = off < 1e-12 and stretched < 1e-12 and triangle <= 1e-12 and unseen < 1e-7
+    return Finding.judged(holds, told, table=numbers)
 
 
 @check("52", mutant={"dropped": 1.0})
@@ -251,13 +229,10 @@ def components_kept(dropped: float = 0.0) -> Finding:
     weights = np.where(values > 1e-12 * values.max(), 1.0, dropped)
     by_hand = vectors @ (weights * (vectors.T @ v))
     off = apart(by_hand, projector(X) @ v)
-    return Finding.judged(
-        off < 1e-12,
-        f"Keeping {int((values > 1e-12 * values.max()).sum())} of 6 components gives Mv to {off:.1e}.",
-        apart=off,
-        length_of_vector=float(np.linalg.norm(v)),
-        length_of_image=float(np.linalg.norm(by_hand)),
-    )
+    told = f"Keeping {int((values > 1e-12 * values.max()).sum())} of 6 components gives Mv to {off:.1e}."
+    numbers: dict[str, float] = {"apart": off, "length_of_vector": float(np.linalg.norm(v))}
+    numbers |= {"length_of_image": float(np.linalg.norm(by_hand))}
+    return Finding.judged(off < 1e-12, told, table=numbers)
 
 
 class Network:

@@ -59,17 +59,14 @@ def private_descent_in_a_ball(power: float = 1.0) -> Finding:
     moves = points[1:] - points[:-1] + eta * np.array([problem.plain_gradient(point) for point in points[:-1]])
     claimed = eta**power * exact_noise(epsilon=1.0, delta=1e-5, steps=T - 1, sensitivity=2 * 2.0 / 80)
     deviation, off = measured_noise(moves, claimed)
-    return Finding.judged(
-        from_library < 1e-12 and off < 5,
+    told = (
         f"By hand and by the library the average of {T} iterates is {from_library:.1e} apart, {scaled_back} of {T - 1} "
         f"steps scaled back to the ball. Each step of the library's own run has noise {deviation:.4f}, of eta sigma = "
-        f"{claimed:.4f} ({off:.1f} standard errors).",
-        apart=from_library,
-        scaled_back=scaled_back,
-        noise_of_a_step=deviation,
-        claimed=claimed,
-        standard_errors=off,
+        f"{claimed:.4f} ({off:.1f} standard errors)."
     )
+    numbers = {"apart": from_library, "scaled_back": scaled_back, "noise_of_a_step": deviation, "claimed": claimed}
+    numbers |= {"standard_errors": off}
+    return Finding.judged(from_library < 1e-12 and off < 5, told, table=numbers)
 
 
 @check("116", mutant={"constant": 0.5})
@@ -134,15 +131,12 @@ def plugging_in(power: float = 2.0, full: bool = False) -> Finding:
     excess = float(np.mean([average_loss(cube, result.coef) - least for result in results]))
     noise = exact_noise(epsilon=1.0, delta=delta, steps=63, sensitivity=2 * math.sqrt(5) / 200)
     allowed = nikolov_bound(steps=64, radius=1.0, d=4, noise_stddev=noise).value
-    return Finding.judged(
-        over < 5 and excess <= allowed,
+    told = (
         f"For epsilon = 0.5, 1, 2 the second moment is {listed(shares.values(), '.3f')} of the "
         f"bound with (d + 1)/epsilon^{power:g}, {over:.1f} standard errors above it at worst. The explicit error is "
         f"{explicit / order:.2f} times the printed order; a run of 63 steps is {excess:.4f} above the least, of "
-        f"{allowed:.3f}.",
-        standard_errors_above=over,
-        explicit_of_order=explicit / order,
-        excess=excess,
-        allowed=allowed,
-        table=shares,
+        f"{allowed:.3f}."
     )
+    numbers = {"standard_errors_above": over, "explicit_of_order": explicit / order, "excess": excess}
+    numbers |= {"allowed": allowed}
+    return Finding.judged(over < 5 and excess <= allowed, told, table=numbers | shares)

@@ -122,15 +122,13 @@ def intercept_is_a_coefficient(appended: float = 1.0) -> Finding:
     refused = [average_loss(pointwise(binary_loss(), rows, np.full(500, y)), np.zeros(d + 1)) for y in (-1.0, 1.0)]
     differ = int((apart != together).sum())
     norm = AppendOne(scale=appended).output_norm(math.sqrt(d))
-    return Finding.judged(
-        differ == 0 and refused == [1.0, 1.0] and math.isclose(norm, math.sqrt(d + 1)),
+    told = (
         f"Of {apart.size:,} predictions, {ties:,} of them ties, {differ:,} differ; a tie is wrong for both labels "
-        f"(risks {refused[0]:g} and {refused[1]:g}); with its 1 a row of the cube has norm {norm:.4f} at most.",
-        different_predictions=differ,
-        ties=ties,
-        risk_of_ties=min(refused),
-        row_norm=norm,
+        f"(risks {refused[0]:g} and {refused[1]:g}); with its 1 a row of the cube has norm {norm:.4f} at most."
     )
+    numbers = {"different_predictions": differ, "ties": ties, "risk_of_ties": min(refused), "row_norm": norm}
+    holds = differ == 0 and refused == [1.0, 1.0] and math.isclose(norm, math.sqrt(d + 1))
+    return Finding.judged(holds, told, table=numbers)
 
 
 @check("107", mutant={"counted": 0.0})
@@ -155,17 +153,14 @@ def best_separator(counted: float = 1.0) -> Finding:
     smooth = projected_gradient_descent(problem, steps=300, step_size=0.5, release="last").released
     counts = _risks(binary_loss(), X, y, np.vstack([round_, smooth]))
     slope = float(np.abs(pointwise(loss, X, y).plain_gradient(round_[0])).max())
-    return Finding.judged(
-        above.max() > 1e-9 and bool(low.any()) and slope == 0,
+    told = (
         f"The count of errors rises above {(above > 1e-9).sum():,} of 2,000 chords, has {low.sum()} local minima "
         f"beside the least, and slope {slope:g} almost everywhere. The best line is wrong on "
-        f"{n * counts[:-1].min():.0f} of {n}, the logistic one on {n * counts[-1]:.0f}.",
-        chords_below=(above > 1e-9).sum(),
-        local_minima=low.sum(),
-        slope=slope,
-        least_errors=n * counts[:-1].min(),
-        errors_of_logistic=n * counts[-1],
+        f"{n * counts[:-1].min():.0f} of {n}, the logistic one on {n * counts[-1]:.0f}."
     )
+    numbers = {"chords_below": (above > 1e-9).sum(), "local_minima": low.sum(), "slope": slope}
+    numbers |= {"least_errors": n * counts[:-1].min(), "errors_of_logistic": n * counts[-1]}
+    return Finding.judged(above.max() > 1e-9 and bool(low.any()) and slope == 0, told, table=numbers)
 
 
 @check("108", mutant={"sign": -1.0})

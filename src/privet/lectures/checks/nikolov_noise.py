@@ -12,7 +12,7 @@ from privet.accounting import Gaussian, epsilon
 from privet.accounting.theorems.conversions import zcdp_epsilon
 from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bounds, largest_mu, profile
 from privet.lectures import Finding, check, rule
-from privet.lectures.grid import PAIRS, Multiplier, exact_ratio, false_points, first_false_by_delta, scaled
+from privet.lectures.grid import PAIRS, Multiplier, exact_ratio, false_points, first_falses, scaled
 from privet.lectures.measures import Vector
 from privet.lectures.toy_problems import pointwise
 from privet.losses import LogisticLoss, append_one, gradient_bound
@@ -30,19 +30,16 @@ def stacking_beats_basic_composition(power: float = 0.5) -> Finding:
     basic = {k: 1 / (largest_mu(e / k, d / k) * one * math.sqrt(k)) for k in ks}  # each (epsilon/k, delta/k)-private
     slide = {k: rule("basic_composition").multiplier(e, d, k) / (one * math.sqrt(k)) for k in ks}
     growth = math.log(basic[10**6] / basic[100]) / math.log(10**4) + 0.5
-    return Finding.judged(
-        max(spent) <= e * (1 + 1e-9) and growth > 0.99 and slide[100] > basic[100],
+    told = (
         f"{ks[-1]:,} releases with noise {one:.3f} k^{power:g} cost epsilon {max(spent):.6g} of {e:g}. Basic "
         f"composition takes {slide[100]:.1f} times that noise for k = 100 and {slide[10**6]:,.0f} times for 10^6 by a "
         f"rule with k sqrt(log k), and {basic[100]:.1f} and {basic[10**6]:,.0f} times if calibrated exactly, growing "
-        f"like k^{growth:.3f}.",
-        largest_epsilon=max(spent),
-        basic_at_100=basic[100],
-        basic_at_1000000=basic[10**6],
-        basic_by_rule_at_100=slide[100],
-        basic_by_rule_at_1000000=slide[10**6],
-        growth_of_basic=growth,
+        f"like k^{growth:.3f}."
     )
+    numbers = {"largest_epsilon": max(spent), "basic_at_100": basic[100], "basic_at_1000000": basic[10**6]}
+    numbers |= {"basic_by_rule_at_100": slide[100], "basic_by_rule_at_1000000": slide[10**6], "growth_of_basic": growth}
+    holds = max(spent) <= e * (1 + 1e-9) and growth > 0.99 and slide[100] > basic[100]
+    return Finding.judged(holds, told, table=numbers)
 
 
 def _selected(multiplier: Multiplier) -> dict[str, float]:
@@ -101,7 +98,7 @@ def rho_as_an_equality(constant: float = 1.0) -> Finding:
     """Take rho = epsilon^2/(k ln(1/delta)) at its word, and hold it on 408 pairs against the exact accountant."""
     multiplier = scaled("rho_as_equality", math.sqrt(constant))
     counts, truth = _counts(multiplier), _selected(multiplier)
-    frontiers = first_false_by_delta(multiplier)
+    frontiers = first_falses(multiplier)
     return Finding.judged(
         counts["false_points_up_to_1"] == 0,
         f"False at {counts['false_points']} of {counts['points']} points, {counts['false_points_up_to_1']} of "

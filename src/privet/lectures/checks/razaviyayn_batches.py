@@ -32,18 +32,16 @@ def divisor_of_a_batch(realised: float = 1.0) -> Finding:
     """Let the accountant read Poisson batches; compute the exact delta of a mean over the batch as printed."""
     leak = divided_by_realised_size if realised else divided_by_expected_size
     often, rarely = leak(rate=0.05), leak(rate=0.01)
-    return Finding.judged(
-        often.true <= often.accountant and rarely.true <= rarely.accountant,
+    told = (
         f"1,000 records, noise multiplier 1, epsilon 1: at rate 0.05 the accountant says delta {often.accountant:.2g}, "
         f"the truth is {often.true:.2g} ({often.true / often.accountant:.3g} times); at rate 0.01 "
         f"{rarely.accountant:.2g} and {rarely.true:.2g}. A batch of fixed size has a public |B|, and may be "
-        "divided by it.",
-        accountant_at_005=often.accountant,
-        true_at_005=often.true,
-        times_at_005=often.true / often.accountant,
-        accountant_at_001=rarely.accountant,
-        true_at_001=rarely.true,
+        "divided by it."
     )
+    numbers = {"accountant_at_005": often.accountant, "true_at_005": often.true}
+    numbers |= {"times_at_005": often.true / often.accountant, "accountant_at_001": rarely.accountant}
+    numbers |= {"true_at_001": rarely.true}
+    return Finding.judged(often.true <= often.accountant and rarely.true <= rarely.accountant, told, table=numbers)
 
 
 @check("91", mutant={"constant": 0.5})
@@ -147,13 +145,11 @@ def descent_against_output_perturbation(sign: float = 1.0) -> Finding:
     problem = glm(wells, [[1.0]] * 50, [0.0] * 50, row_norm=1.0, domain=l2_ball(radius=1.0))
     runs = dp_sgd(problem, budget=budget, steps=5, sampling=Poisson(sampling_rate=0.2), clip=1.0)
     refused = refuses(output_perturbation, problem, budget=budget)
-    return Finding.judged(
-        min(printed) >= 0 and not worse and refused and runs.guarantee.epsilon <= 1,
+    told = (
         f"At {points} points with sqrt(d) < epsilon n the printed order of descent is at least {min(printed):.2g} "
         f"below that of output perturbation, and the proven bound is worse at {worse}; on a loss that is not convex "
-        f"DP-SGD keeps epsilon {runs.guarantee.epsilon:.4f}, and output perturbation is refused.",
-        within=True,
-        points=points,
-        least_gap_of_orders=min(printed),
-        proven_bounds_worse=worse,
+        f"DP-SGD keeps epsilon {runs.guarantee.epsilon:.4f}, and output perturbation is refused."
     )
+    numbers = {"points": points, "least_gap_of_orders": min(printed), "proven_bounds_worse": worse}
+    holds = min(printed) >= 0 and not worse and refused and runs.guarantee.epsilon <= 1
+    return Finding.judged(holds, told, within=True, table=numbers)

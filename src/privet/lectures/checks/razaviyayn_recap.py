@@ -18,7 +18,7 @@ from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bo
 from privet.clipping import Clip
 from privet.geometry import box
 from privet.lectures import Finding, check
-from privet.lectures.grid import DELTAS, PAIRS, false_points, first_false_by_delta, least_ratio, scaled
+from privet.lectures.grid import DELTAS, PAIRS, false_points, first_falses, least_ratio, scaled
 from privet.lectures.measures import Vector, kolmogorov
 from privet.noise import add_gaussian
 from privet.randomness import fixed_seed_voids_guarantee
@@ -69,15 +69,13 @@ def tail_of_the_privacy_loss(factor: float = 1.0) -> Finding:
         worst = max(worst, float(((p - np.exp(eps) * q)[seen] / p[seen]).max()))
     mu = largest_mu(1.0, 1e-5)
     tail, exact = gaussian_tail(1.0, epsilon=1.0), profile(1.0, 1.0)
-    return Finding.judged(
-        worst <= factor and exact < tail,
+    told = (
         f"Delta is never more than {worst:.4f} of the tail. The converse is false: mu = 1 has P(L > 1) = {tail:.4f} "
-        f"but delta {exact:.4f}, and noise for (1, 1e-5) has a tail of {gaussian_tail(mu, epsilon=1.0):.3g}.",
-        largest_ratio=worst,
-        tail_at_mu_1=tail,
-        delta_at_mu_1=exact,
-        tail_at_1e_5=gaussian_tail(mu, epsilon=1.0),
+        f"but delta {exact:.4f}, and noise for (1, 1e-5) has a tail of {gaussian_tail(mu, epsilon=1.0):.3g}."
     )
+    numbers: dict[str, float] = {"largest_ratio": worst, "tail_at_mu_1": tail, "delta_at_mu_1": exact}
+    numbers |= {"tail_at_1e_5": gaussian_tail(mu, epsilon=1.0)}
+    return Finding.judged(worst <= factor and exact < tail, told, table=numbers)
 
 
 def _clipped_sums(table: Vector, clip: float, relation: str) -> list[tuple[Vector, Vector]]:
@@ -119,26 +117,21 @@ def gaussian_mechanism(constant: float = 1.0) -> Finding:
     multiplier = scaled("classical", constant)
     false = false_points(multiplier)
     below = [pair for pair in false if pair[0] <= 1]
-    frontiers = first_false_by_delta(multiplier)
+    frontiers = first_falses(multiplier)
 
     def literal(sensitivity: float) -> float:
         """What (1, 1e-5) becomes if the printed σ is taken for the variance."""
         return epsilon_bounds(sensitivity / math.sqrt(sensitivity * multiplier(1.0, 1e-5)), 1e-5)[1]
 
-    return Finding.judged(
-        not below,
+    told = (
         f"False at {len(false)} of {len(PAIRS)} points, {len(below)} of them with epsilon up to 1; from "
         f"{frontiers['first_false_at_1e-05']:.3g} on at delta = 1e-5. Read as a variance it would give epsilon "
-        f"{literal(2.0):.3g} for 1 at sensitivity 2, and {literal(20.0):.3g} at 20.",
-        within=bool(false),
-        false_points=len(false),
-        false_points_up_to_1=len(below),
-        least_ratio=least_ratio(multiplier),
-        literal_variance_at_2=literal(2.0),
-        literal_variance_at_20=literal(20.0),
-        literal_variance_of_a_mean_of_1000=literal(0.002),
-        table=frontiers,
+        f"{literal(2.0):.3g} for 1 at sensitivity 2, and {literal(20.0):.3g} at 20."
     )
+    numbers = {"false_points": len(false), "false_points_up_to_1": len(below), "least_ratio": least_ratio(multiplier)}
+    numbers |= {"literal_variance_at_2": literal(2.0), "literal_variance_at_20": literal(20.0)}
+    numbers |= {"literal_variance_of_a_mean_of_1000": literal(0.002)}
+    return Finding.judged(not below, told, within=bool(false), table=numbers | frontiers)
 
 
 @check("70", mutant={"constant": 0.5})
@@ -192,17 +185,14 @@ def group_privacy(constant: float = 1.0) -> Finding:
             ratios[e, d, k] = claimed / profile(group_mu(mu, k), k * e) if claimed < 1 else math.inf
     false = sum(ratio < 1 - 1e-9 for ratio in ratios.values())
     claimed, true = constant * group(1.0, 1e-6, 10)[1], profile(group_mu(largest_mu(1.0, 1e-6), 10), 10.0)
-    return Finding.judged(
-        not false,
+    told = (
         f"False at {false} of {len(ratios)} points; nearly an equality where epsilon is small (claimed is "
         f"{min(ratios.values()):.7f} of the truth), but for (1, 1e-6) and 10 records it says {claimed:.3g} where "
-        f"Gaussian noise gives {true:.2g}.",
-        points=len(ratios),
-        false_points=false,
-        least_ratio=min(ratios.values()),
-        claimed_for_10=claimed,
-        true_for_10=true,
+        f"Gaussian noise gives {true:.2g}."
     )
+    numbers: dict[str, float] = {"points": len(ratios), "false_points": false, "least_ratio": min(ratios.values())}
+    numbers |= {"claimed_for_10": claimed, "true_for_10": true}
+    return Finding.judged(not false, told, table=numbers)
 
 
 @check("73", mutant={"factor": 0.9})
@@ -236,24 +226,21 @@ def advanced_composition(in_exponent: float = 1.0, beside: float = 0.0) -> Findi
     grid = list(product(steps, (1, 10, 1_000, 100_000), DELTAS))
     false = [(e, t, d) for e, t, d in grid if optimal_delta(e, 0.0, t, epsilon=total(e, t, d)) > d * (1 + 1e-9)]
     said, large = total(0.3, 1000, 1e-5), total(1.0, 1000, 1e-5)
-    return Finding.judged(
-        not false,
+    told = (
         f"False at {len(false)} of {len(grid)} points. 1,000 steps of 0.3 at 1e-5: it says {said:.1f}, where delta is "
         f"{optimal_delta(0.3, 0.0, 1000, epsilon=said):.2g}; the optimum is "
         f"{optimal_epsilon(0.3, 0.0, 1000, delta=1e-5):.1f}, and with e^epsilon + 1 the formula says "
-        f"{advanced([Cost(0.3, 0.0, 1000)], slack=1e-5)[0]:.1f}.",
-        points=len(grid),
-        false_points=len(false),
-        least_false_epsilon_at_1000=min((e for e, t, _ in false if t == 1000), default=math.inf),
-        least_false_epsilon_at_100000=min((e for e, t, _ in false if t == 100_000), default=math.inf),
-        said=said,
-        delta_there=optimal_delta(0.3, 0.0, 1000, epsilon=said),
-        optimum=optimal_epsilon(0.3, 0.0, 1000, delta=1e-5),
-        corrected=advanced([Cost(0.3, 0.0, 1000)], slack=1e-5)[0],
-        said_for_1=large,
-        delta_there_for_1=optimal_delta(1.0, 0.0, 1000, epsilon=large),
-        optimum_for_1=optimal_epsilon(1.0, 0.0, 1000, delta=1e-5),
+        f"{advanced([Cost(0.3, 0.0, 1000)], slack=1e-5)[0]:.1f}."
     )
+    numbers: dict[str, float] = {"points": len(grid), "false_points": len(false)}
+    numbers |= {"least_false_epsilon_at_1000": min((e for e, t, _ in false if t == 1000), default=math.inf)}
+    numbers |= {"least_false_epsilon_at_100000": min((e for e, t, _ in false if t == 100_000), default=math.inf)}
+    numbers |= {"said": said, "delta_there": optimal_delta(0.3, 0.0, 1000, epsilon=said)}
+    numbers |= {"optimum": optimal_epsilon(0.3, 0.0, 1000, delta=1e-5)}
+    numbers |= {"corrected": advanced([Cost(0.3, 0.0, 1000)], slack=1e-5)[0], "said_for_1": large}
+    numbers |= {"delta_there_for_1": optimal_delta(1.0, 0.0, 1000, epsilon=large)}
+    numbers |= {"optimum_for_1": optimal_epsilon(1.0, 0.0, 1000, delta=1e-5)}
+    return Finding.judged(not false, told, table=numbers)
 
 
 @check("75", mutant={"sign": -1.0})

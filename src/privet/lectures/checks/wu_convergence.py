@@ -35,14 +35,12 @@ def theorem_2_1(constant: float = 1.0) -> Finding:
         found = projected_gradient_descent(problem, steps=T - 1, step_size=1 / math.sqrt(T)).released
         bound = gradient_descent_bound(steps=T, distance=1, lipschitz=1).value
         shares.append((average_loss(problem, found) - least) / bound)
-    return Finding.judged(
-        max(shares) <= constant * (1 + 1e-9),
+    told = (
         f"The excess is {shares[2]:.6f} of RG/sqrt(T) on the largest of 400 coordinates, R the distance from the "
-        f"start, and {shares[3]:.4f} on a logistic loss: never above, and not to be improved.",
-        largest_share=max(shares),
-        share_of_largest_coordinate=shares[2],
-        share_of_logistic=shares[3],
+        f"start, and {shares[3]:.4f} on a logistic loss: never above, and not to be improved."
     )
+    numbers = {"largest_share": max(shares), "share_of_largest_coordinate": shares[2], "share_of_logistic": shares[3]}
+    return Finding.judged(max(shares) <= constant * (1 + 1e-9), told, table=numbers)
 
 
 @check("24", mutant={"factor": 0.9})
@@ -71,10 +69,7 @@ def three_projections(factor: float = 1.0) -> Finding:
         soft = np.sign(v) * np.maximum(np.abs(v) - factor * threshold(v, 1.0), 0.0)
         nearest = cross.project(v)
         off = max(
-            off,
-            apart(ball.project(v), on_ball(v, 1.0)),
-            apart(cube.project(v), on_cube(v, 1.0)),
-            apart(nearest, soft),
+            off, apart(ball.project(v), on_ball(v, 1.0)), apart(cube.project(v), on_cube(v, 1.0)), apart(nearest, soft)
         )
         angle = max(angle, float(((vertices - nearest) @ (v - nearest)).max()))
     told = (

@@ -105,15 +105,13 @@ def running_time(power: float = 1.0) -> Finding:
 
     base = counted(50, 20, 4)
     growth = [counted(100, 20, 4) / base, counted(50, 40, 4) / base, counted(50, 20, 8) / base]
-    return Finding.judged(
-        base == 50 * 20 * 4 and all(ratio == 2.0**power for ratio in growth),
+    told = (
         f"50 records, 20 steps and 4 parameters take {base} numbers, and doubling n, T or d takes "
-        f"{growth[0]:g}, {growth[1]:g} and {growth[2]:g} times as many.",
-        numbers_read=base,
-        growth_with_n=growth[0],
-        growth_with_steps=growth[1],
-        growth_with_d=growth[2],
+        f"{growth[0]:g}, {growth[1]:g} and {growth[2]:g} times as many."
     )
+    numbers = {"numbers_read": base, "growth_with_n": growth[0], "growth_with_steps": growth[1]}
+    numbers |= {"growth_with_d": growth[2]}
+    return Finding.judged(base == 50 * 20 * 4 and all(ratio == 2.0**power for ratio in growth), told, table=numbers)
 
 
 @check("04", mutant={"barrier": 0.0})
@@ -170,15 +168,13 @@ def noisy_gradients(bias: float = 0.0) -> Finding:
     drawn = add_gaussian(units, step=2.0**-12, noise_stddev=sigma, random=fixed_seed_voids_guarantee(6))
     mean_off = abs(float(drawn.mean()) - value - bias * sigma) / (sigma / math.sqrt(n))
     variance_off = abs(float(drawn.var()) / sigma**2 - 1.0) * math.sqrt(n / 2)
-    return Finding.judged(
-        mean_off < 5 and variance_off < 5,
+    told = (
         f"Mean {drawn.mean():.5f} of {value} and variance {drawn.var():.5f} of {sigma**2}: {mean_off:.1f} and "
-        f"{variance_off:.1f} standard errors off.",
-        mean=drawn.mean(),
-        variance=drawn.var(),
-        mean_standard_errors=mean_off,
-        variance_standard_errors=variance_off,
+        f"{variance_off:.1f} standard errors off."
     )
+    numbers = {"mean": drawn.mean(), "variance": drawn.var(), "mean_standard_errors": mean_off}
+    numbers |= {"variance_standard_errors": variance_off}
+    return Finding.judged(mean_off < 5 and variance_off < 5, told, table=numbers)
 
 
 @check("07", mutant={"scale": 2.0})

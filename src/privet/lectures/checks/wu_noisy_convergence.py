@@ -39,16 +39,13 @@ def theorem_2_6(constant: float = 1.0, full: bool = False) -> Finding:
     ]
     excess = [average_loss(exact, coef) - average_loss(exact, best) for coef in found]
     mean, claimed = float(np.mean(excess)), constant * (9 + 1 / log) / 2 * run.printed_risk
-    return Finding.judged(
-        hidden <= constant * (9 + 1 / log) / 2 * (1 + 1e-6) and mean <= claimed,
+    told = (
         f"The O(.) hides {hidden:.4f} = (9 + 1/ln(1/delta))/2: {printed.bound.value:.4f} for n = 1000, d = 10. With n "
-        f"= {n}, d = 5 and T = {run.steps} the excess is {mean:.4f} of {claimed:.3f} allowed.",
-        hidden_constant=hidden,
-        explicit_bound=printed.bound.value,
-        steps=run.steps,
-        excess=mean,
-        allowed=claimed,
+        f"= {n}, d = 5 and T = {run.steps} the excess is {mean:.4f} of {claimed:.3f} allowed."
     )
+    numbers = {"hidden_constant": hidden, "explicit_bound": printed.bound.value, "steps": run.steps, "excess": mean}
+    numbers |= {"allowed": claimed}
+    return Finding.judged(hidden <= constant * (9 + 1 / log) / 2 * (1 + 1e-6) and mean <= claimed, told, table=numbers)
 
 
 @check("32", mutant={"constant": 0.5})
@@ -144,12 +141,10 @@ def second_moment_of_noise(power: float = 1.0) -> Finding:
     lengths = np.sqrt((noisy**2).sum(axis=1))
     found, claimed = float((lengths**power).mean()), 1 + d * sigma**2
     error = float((lengths**power).std()) / math.sqrt(n)
-    return Finding.judged(
-        abs(found - claimed) < 5 * error,
+    told = (
         f"The mean of |g~|^{power:g} is {found:.4f}, where |g|^2 + d sigma^2 = {claimed:g}; that of |g~|^2 is "
-        f"{float((lengths**2).mean()):.4f}.",
-        mean_of_power=found,
-        claimed=claimed,
-        mean_squared_length=float((lengths**2).mean()),
-        mean_length=float(lengths.mean()),
+        f"{float((lengths**2).mean()):.4f}."
     )
+    numbers = {"mean_of_power": found, "claimed": claimed, "mean_squared_length": float((lengths**2).mean())}
+    numbers |= {"mean_length": float(lengths.mean())}
+    return Finding.judged(abs(found - claimed) < 5 * error, told, table=numbers)

@@ -22,7 +22,7 @@ from privet.lectures.grid import (
     exact_ratio,
     false_points,
     first_false,
-    first_false_by_delta,
+    first_falses,
     least_ratio,
     scaled,
 )
@@ -39,23 +39,17 @@ def lemma_1_1(constant: float = 1.0) -> Finding:
     multiplier = scaled("lemma_1_1", constant)
     false = false_points(multiplier)
     below = [pair for pair in false if pair[0] <= 1]
-    frontiers = first_false_by_delta(multiplier)
+    frontiers = first_falses(multiplier)
     mu = 1.0 / multiplier(10.0, 1e-5)
-    return Finding.judged(
-        not below,
+    told = (
         f"True at {len(PAIRS) - len(false)} of {len(PAIRS)} points, and wherever epsilon is at most "
         f"{min(frontiers.values()):.3g}; false from {frontiers['first_false_at_1e-05']:.3g} on at delta = 1e-5. Asked "
-        f"for (10, 1e-5) it gives epsilon {epsilon_bounds(mu, 1e-5)[1]:.2f}.",
-        within=bool(false),
-        points=len(PAIRS),
-        false_points=len(false),
-        false_points_up_to_1=len(below),
-        least_ratio=least_ratio(multiplier),
-        true_epsilon_of_10=epsilon_bounds(mu, 1e-5)[1],
-        true_delta_of_10=profile(mu, 10.0),
-        ratio_at_1=exact_ratio(multiplier, 1.0, 1e-5),
-        table=frontiers,
+        f"for (10, 1e-5) it gives epsilon {epsilon_bounds(mu, 1e-5)[1]:.2f}."
     )
+    numbers: dict[str, float] = {"points": len(PAIRS), "false_points": len(false), "false_points_up_to_1": len(below)}
+    numbers |= {"least_ratio": least_ratio(multiplier), "true_epsilon_of_10": epsilon_bounds(mu, 1e-5)[1]}
+    numbers |= {"true_delta_of_10": profile(mu, 10.0), "ratio_at_1": exact_ratio(multiplier, 1.0, 1e-5)}
+    return Finding.judged(not below, told, within=bool(false), table=numbers | frontiers)
 
 
 @check("13", mutant={"power": 1.0})
@@ -130,15 +124,13 @@ def known_indices(factor: float = 1.0) -> Finding:
     step = Gaussian(noise_multiplier=4.0)
     known = epsilon(step, delta=1e-5, neighbours="replace_one")
     secret = epsilon(step.without_replacement(batch=1, records=n), delta=1e-5, neighbours="replace_one")
-    return Finding.judged(
-        abs(single / average - factor * n) < 1e-6 * n and secret < known,
+    told = (
         f"One gradient moves by {single:.4f}, the average of {n} by {average:.4f}: {single / average:.2f} times less. "
-        f"A step with known index costs epsilon {known:.4f}, with a secret one {secret:.6f}.",
-        sensitivity_of_one=single,
-        sensitivity_of_average=average,
-        epsilon_known=known,
-        epsilon_secret=secret,
+        f"A step with known index costs epsilon {known:.4f}, with a secret one {secret:.6f}."
     )
+    numbers = {"sensitivity_of_one": single, "sensitivity_of_average": average, "epsilon_known": known}
+    numbers |= {"epsilon_secret": secret}
+    return Finding.judged(abs(single / average - factor * n) < 1e-6 * n and secret < known, told, table=numbers)
 
 
 def _sampled_delta(rate: float, mu: float, epsilon: float, kind: str) -> float:
@@ -174,17 +166,14 @@ def fraction_of_the_records(factor: float = math.e - 1) -> Finding:
     targets = np.geomspace(1e-4, 1.0, 60).tolist()
     ratios = [amplified(1.0, 1e-6, t)[0] / t for t in targets]
     exact = [rate_for(1.0, target=t) for t in (0.01, 0.1)]
-    return Finding.judged(
-        max(ratios) <= factor * (1 + 1e-12),
+    told = (
         f"The fraction epsilon' costs up to {max(ratios):.4f} epsilon' ({amplified(1.0, 0.0, 0.01)[0]:.4f} for 0.01, "
         f"{amplified(1.0, 0.0, 0.1)[0]:.4f} for 0.1): right within a factor e - 1. Exact is (e^epsilon' - 1)/(e - 1), "
-        f"{exact[1]:.4f} for 0.1.",
-        within=True,
-        largest_ratio=max(ratios),
-        epsilon_at_001=amplified(1.0, 0.0, 0.01)[0],
-        epsilon_at_01=amplified(1.0, 0.0, 0.1)[0],
-        exact_fraction_for_01=exact[1],
+        f"{exact[1]:.4f} for 0.1."
     )
+    numbers: dict[str, float] = {"largest_ratio": max(ratios), "epsilon_at_001": amplified(1.0, 0.0, 0.01)[0]}
+    numbers |= {"epsilon_at_01": amplified(1.0, 0.0, 0.1)[0], "exact_fraction_for_01": exact[1]}
+    return Finding.judged(max(ratios) <= factor * (1 + 1e-12), told, within=True, table=numbers)
 
 
 @check("18", mutant={"percent": 0.1})
@@ -237,16 +226,13 @@ def one_known_step(constant: float = 1.0) -> Finding:
     small = [(e, d) for e in np.linspace(0.01, 1.0, 34).tolist() for d in (*DELTAS, 0.2, 0.3, 0.4, 0.5, 0.6)]
     false = false_points(multiplier, small)
     beyond = first_false(multiplier, 0.7)
-    return Finding.judged(
-        not false,
+    told = (
         f"For epsilon up to 1 and delta up to 0.6 false at {len(false)} of {len(small)} points; at delta = 0.7 from "
-        f"epsilon {beyond:.3f} on, at delta = 0.1 from {first_false(multiplier, 0.1):.3g} on.",
-        within=beyond <= 1,
-        false_points=len(false),
-        false_points_of_the_grid=len(false_points(multiplier)),
-        first_false_at_07=beyond,
-        first_false_at_01=first_false(multiplier, 0.1),
+        f"epsilon {beyond:.3f} on, at delta = 0.1 from {first_false(multiplier, 0.1):.3g} on."
     )
+    numbers: dict[str, float] = {"false_points": len(false), "false_points_of_the_grid": len(false_points(multiplier))}
+    numbers |= {"first_false_at_07": beyond, "first_false_at_01": first_false(multiplier, 0.1)}
+    return Finding.judged(not false, told, within=beyond <= 1, table=numbers)
 
 
 @check("21", mutant={"power": 1.0})
@@ -261,18 +247,15 @@ def steps_of_dp_sgd(power: float = 0.5) -> Finding:
     ]
     slope = -math.log(costs[-1] / costs[0]) / math.log(sizes[-1] / sizes[0])
     worked_out = n_squared_steps(n=100)
-    return Finding.judged(
-        abs(slope - power) < 0.15 and worked_out.true <= 1.0,
+    told = (
         f"Epsilon falls like n to the power -{slope:.3f}, where -{power:g} is claimed; n = 100 and T = n^2 cost "
-        f"{worked_out.true:.3f} ({worked_out.true_replaced:.3f} with one record replaced), below the 1 of one "
-        f"known step. Lemma 1.2 with strong composition proves only ({worked_out.proved:.2f}, "
-        f"{worked_out.proved_delta:.3g}).",
-        power=slope,
-        epsilon_of_n_squared_steps=worked_out.true,
-        epsilon_replace_one=worked_out.true_replaced,
-        epsilon_by_strong_composition=worked_out.proved,
-        delta_by_strong_composition=worked_out.proved_delta,
+        f"{worked_out.true:.3f} ({worked_out.true_replaced:.3f} with one record replaced), below the 1 of one known "
+        f"step. Lemma 1.2 with strong composition proves only ({worked_out.proved:.2f}, {worked_out.proved_delta:.3g})."
     )
+    numbers: dict[str, float] = {"power": slope, "epsilon_of_n_squared_steps": worked_out.true}
+    numbers |= {"epsilon_replace_one": worked_out.true_replaced, "epsilon_by_strong_composition": worked_out.proved}
+    numbers |= {"delta_by_strong_composition": worked_out.proved_delta}
+    return Finding.judged(abs(slope - power) < 0.15 and worked_out.true <= 1.0, told, table=numbers)
 
 
 @check("22", mutant={"least_noise": 1.0})
