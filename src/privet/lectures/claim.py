@@ -119,9 +119,8 @@ class Finding:
         'holds_within'
         """
         verdict: Verdict = "fails" if not holds else "holds_within" if within else "holds"
-        return cls(
-            verdict=verdict, sentence=sentence, numbers={name: float(x) for name, x in (numbers | dict(table)).items()}
-        )
+        every = {name: float(number) for name, number in (numbers | dict(table)).items()}
+        return cls(verdict=verdict, sentence=sentence, numbers=every)
 
     @property
     def accepted(self) -> bool:
@@ -213,5 +212,4 @@ def _suggestion(word: str) -> str:
 
 @cache
 def _table() -> dict[str, Any]:
-    text = resources.files("privet.lectures").joinpath("claims.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(resources.files("privet.lectures").joinpath("claims.toml").read_text(encoding="utf-8"))

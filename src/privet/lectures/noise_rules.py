@@ -101,8 +101,7 @@ class Rule:
             return math.inf
 
         def excess(epsilon: float) -> float:
-            mu = self.mu(epsilon=epsilon, delta=delta, steps=steps)
-            return delta_bounds(mu, epsilon)[1] / delta - 1.0
+            return delta_bounds(self.mu(epsilon=epsilon, delta=delta, steps=steps), epsilon)[1] / delta - 1.0
 
         high = 1.0
         while excess(high) <= 0.0:

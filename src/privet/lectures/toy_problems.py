@@ -93,8 +93,7 @@ def separable(n: int, d: int, *, seed: int) -> tuple[Vector, NDArray[np.int64]]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
-    y = (X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0).astype(np.int64)
-    return X, y
+    return X, (X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0).astype(np.int64)
 
 
 def logistic_in_ball(n: int, d: int, *, seed: int) -> tuple[RecordProblem, Vector]:
@@ -104,10 +103,8 @@ def logistic_in_ball(n: int, d: int, *, seed: int) -> tuple[RecordProblem, Vecto
     >>> average_loss(problem, best) < average_loss(problem, np.zeros(2))
     True
     """
-    X, y = separable(n, d, seed=seed)
-    problem = pointwise(LogisticLoss(), X, y, domain=l2_ball(radius=1.0))
-    best = projected_gradient_descent(problem, steps=800, step_size=3.0, release="last").released
-    return problem, best
+    problem = pointwise(LogisticLoss(), *separable(n, d, seed=seed), domain=l2_ball(radius=1.0))
+    return problem, projected_gradient_descent(problem, steps=800, step_size=3.0, release="last").released
 
 
 def unit_plan(method: Method, *, n: int, d: int, budget: Budget, rank: int | None = None) -> Prescription:

@@ -59,8 +59,7 @@ def feature_maps(from_the_data: float = 0.0) -> Finding:
     """Map features, with a share of the records' own mean or none, replace a record, and see how far sums move."""
     rng, n = np.random.default_rng(37), 40
     X, y = rng.normal(size=(n, 2)), rng.integers(0, 2, size=n)
-    other = X.copy()
-    other[0] = 50.0
+    other = np.vstack([np.full(2, 50.0), X[1:]])
     phi, theta = RandomFourier(inputs=2, frequencies=8, scale=1.0, seed=37), rng.normal(size=16)
 
     def gradients(rows: Vector) -> Vector:
@@ -69,8 +68,7 @@ def feature_maps(from_the_data: float = 0.0) -> Finding:
         problem = glm("logistic", rows, y, row_norm=100.0, features=features)
         return problem.gradient_sum(theta, rule=Declared(lipschitz=1.0)).value
 
-    mapped = pointwise(LogisticLoss(), phi.transform(X), y).plain_gradient(theta)
-    off = apart(gradients(X) / n, mapped)
+    off = apart(gradients(X) / n, pointwise(LogisticLoss(), phi.transform(X), y).plain_gradient(theta))
     moved = float(np.linalg.norm(gradients(X) - gradients(other)))
     told = (
         f"Gradients after 16 random features are those of a linear model in them ({off:.1e}; rows are rounded), and "
@@ -86,8 +84,7 @@ def squared_loss(constant: float = 1.0) -> Finding:
     X, y, theta = rng.normal(size=(30, 3)), rng.normal(size=30), rng.normal(size=3)
     z, loss, h = X @ theta, SquaredLoss(), 1e-5
     off = apart(loss.value(z, y), constant * (z - y) ** 2)
-    quotient = constant * ((z + h - y) ** 2 - (z - h - y) ** 2) / (2 * h)
-    slope = apart(loss.derivative(z, y), quotient)
+    slope = apart(loss.derivative(z, y), constant * ((z + h - y) ** 2 - (z - h - y) ** 2) / (2 * h))
     found = projected_gradient_descent(pointwise(loss, X, y), steps=300, step_size=0.3, release="last").released
     solved = apart(found, np.linalg.lstsq(X, y, rcond=None)[0])
     told = (
@@ -106,8 +103,7 @@ def logistic_loss(sign: float = 1.0) -> Finding:
     worst = slope = 0.0
     for label in (0.0, 1.0):
         y = np.full_like(z, label)
-        entropy = -(y * np.log(s) + (1 - y) * np.log(1 - s))
-        worst = max(worst, apart(loss.value(z, y), entropy))
+        worst = max(worst, apart(loss.value(z, y), -(y * np.log(s) + (1 - y) * np.log(1 - s))))
         slope = max(slope, apart(loss.derivative(z, y), s - y))
     far = float(loss.value(np.array([800.0]), np.array([0.0]))[0])
     told = (
@@ -133,9 +129,8 @@ def gradient_of_a_linear_model(constant: float = 1.0) -> Finding:
         worst = max(worst, apart(np.stack(quotients, axis=1) / (2 * h), a[:, None] * X))
         lengths = np.linalg.norm(records.gradients(theta, X, y), axis=1)
         norms = max(norms, apart(lengths, np.abs(a) * np.linalg.norm(X, axis=1)))
-        rule = Clip(clip=0.2)
-        ghost = glm_sum(loss.derivative, table, y, theta, rule=rule, max_records=20).value
-        whole = record_sum(np.asarray(records.gradients(theta, stored, y)), rule=rule, max_records=20).value
+        ghost = glm_sum(loss.derivative, table, y, theta, rule=Clip(clip=0.2), max_records=20).value
+        whole = record_sum(np.asarray(records.gradients(theta, stored, y)), rule=Clip(clip=0.2), max_records=20).value
         sums = max(sums, apart(ghost, whole))
     told = (
         f"For three losses a·x is the gradient to {worst:.1e} and |a||x| its norm to {norms:.1e}; clipping scalars "

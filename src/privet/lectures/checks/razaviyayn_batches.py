@@ -52,8 +52,7 @@ def amplification_without_replacement(constant: float = 1.0) -> Finding:
     for (batch, records), noise, e in product(sizes, noises, EPSILONS):
         rate, base = batch / records, profile(2.0 / noise, e)  # a replaced record moves two clips
         run = Gaussian(noise_multiplier=noise).without_replacement(batch=batch, records=records)
-        true = delta(run, epsilon=amplified(e, base, rate)[0], neighbours="replace_one")
-        share = true / (constant * rate * base)
+        share = delta(run, epsilon=amplified(e, base, rate)[0], neighbours="replace_one") / (constant * rate * base)
         worst, least, points = max(worst, share), min(least, share), points + 1
     told = f"At {points} points the exact delta is {least:.6f} to {worst:.6f} of the lemma's: it is tight."
     return Finding.judged(worst <= 1 + 1e-6, told, points=points, largest_share=worst, least_share=least)

@@ -108,9 +108,8 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
         records=200,
         random=fixed_seed_voids_guarantee(97),
     )
-    # its steps and its snapshots, with the same noise as above
-    snapshots = Gaussian(noise_multiplier=2.0) * 2
-    same = Gaussian(noise_multiplier=2.0).poisson(rate=0.1) * 18 + snapshots
+    # its steps and its two snapshots, with the same noise as above
+    same = Gaussian(noise_multiplier=2.0).poisson(rate=0.1) * 18 + Gaussian(noise_multiplier=2.0) * 2
     costs["svrg"] = epsilon(same, delta=1e-5, neighbours="add_remove")
     kept = variance_reduced.plan["differences"].noise_multiplier
     judged = [cost for name, cost in costs.items() if with_svrg or name != "svrg"]
@@ -253,8 +252,7 @@ def models_or_outputs(growth: float = 0.0) -> Finding:
     counts, models = (1, 100, 10_000), []
     noise = Gaussian(noise_multiplier=plan["gradients"].noise_multiplier)
     for count in counts:
-        rng = np.random.default_rng(count)
-        answers = rng.normal(size=(count, 3)) @ found.coef  # new people; no record is read
+        answers = np.random.default_rng(count).normal(size=(count, 3)) @ found.coef  # new people; no record is read
         models.append(epsilon(noise * records.times, delta=1e-5, neighbours="replace_one") if answers.size else 0.0)
     outputs = [epsilon(RandomizedResponse(epsilon=0.1) * c, delta=1e-5, neighbours="replace_one") for c in counts]
     noisy = [epsilon(Gaussian(noise_multiplier=10.0) * c, delta=1e-5, neighbours="replace_one") for c in counts]

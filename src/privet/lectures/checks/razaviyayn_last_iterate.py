@@ -161,8 +161,7 @@ def best_step_scale(best: float = 1.0) -> Finding:
         return found.value
 
     claimed = best * D / math.sqrt(moment)
-    scales = claimed * np.geomspace(0.1, 10.0, 201)
-    least = min(bound(float(c)) for c in scales)
+    least = min(bound(c) for c in (claimed * np.geomspace(0.1, 10.0, 201)).tolist())
     closed = 2 * D * math.sqrt(moment) * (2 + math.log(T)) / math.sqrt(T)
     points = _iterates(linear(np.eye(1, d)), 400, sigma, 1.0, 88)
     seen = float(np.mean(np.sum((np.diff(points, axis=0) * np.sqrt(np.arange(1, 401))[:, None]) ** 2, axis=1)))

@@ -211,8 +211,7 @@ def batches_trade_time_for_variance(power: float = 1.0, full: bool = False) -> F
 
 def _residuals(release: ReleaseRule) -> tuple[Vector, Vector | None, Vector, float]:
     """Noise that the library put into 100 steps in 50 dimensions, with what it released."""
-    rng = np.random.default_rng(9)
-    rows = rng.normal(size=(40, 50)) / 20
+    rows = np.random.default_rng(9).normal(size=(40, 50)) / 20
     problem = linear(rows, domain=l2_ball(radius=50.0))
     found = noisy_run(problem, noise_multiplier=2.0, steps=100, step_size=0.5, seed=9, release=release)
     return found.coef, found.iterates, rows.mean(axis=0), 2.0 / 40

@@ -65,8 +65,7 @@ def strong_composition_costs_a_logarithm(power: float = 0.5) -> Finding:
             middle = math.sqrt(low * high)
             total = advanced([Cost(middle, 0.0, T)], slack=delta / 2)[0]
             low, high = (middle, high) if total <= target else (low, middle)
-        step = 1.0 / largest_mu(low, delta / (2 * T))
-        return step / rule("lemma_1_1").multiplier(target, delta, T)
+        return 1.0 / largest_mu(low, delta / (2 * T)) / rule("lemma_1_1").multiplier(target, delta, T)
 
     ratios = [ratio(log) for log in logs]
     slope = math.log(ratios[-1] / ratios[0]) / math.log(logs[-1] / logs[0])
@@ -163,8 +162,7 @@ def lemma_1_2(constant: float = 1.0) -> Finding:
 @check("17", mutant={"factor": 1.0})
 def fraction_of_the_records(factor: float = math.e - 1) -> Finding:
     """Run a (1, delta)-private step on a fraction epsilon' of the records, and see what it costs."""
-    targets = np.geomspace(1e-4, 1.0, 60).tolist()
-    ratios = [amplified(1.0, 1e-6, t)[0] / t for t in targets]
+    ratios = [amplified(1.0, 1e-6, t)[0] / t for t in np.geomspace(1e-4, 1.0, 60).tolist()]
     exact = [rate_for(1.0, target=t) for t in (0.01, 0.1)]
     told = (
         f"The fraction epsilon' costs up to {max(ratios):.4f} epsilon' ({amplified(1.0, 0.0, 0.01)[0]:.4f} for 0.01, "

@@ -47,17 +47,15 @@ def n_squared_steps(n: int = 100, step_epsilon: float = 1.0, delta: float = 1e-5
     True
     """
     multiplier = rule("single_step_log").multiplier(step_epsilon, delta, 1)  # noise ÷ 2G
-    true = epsilon(
-        Gaussian(noise_multiplier=multiplier).poisson(rate=1 / n) * n**2, delta=delta, neighbours="add_remove"
+    joined = Gaussian(noise_multiplier=multiplier).poisson(rate=1 / n) * n**2
+    replaced = Gaussian(noise_multiplier=2.0 * multiplier).without_replacement(batch=1, records=n) * n**2
+    proved, proved_delta = advanced([Cost(*amplified(step_epsilon, delta, 1 / n), n**2)], slack=delta)
+    return ManySteps(
+        true=epsilon(joined, delta=delta, neighbours="add_remove"),
+        true_replaced=epsilon(replaced, delta=delta, neighbours="replace_one"),
+        proved=proved,
+        proved_delta=proved_delta,
     )
-    replaced = epsilon(
-        Gaussian(noise_multiplier=2.0 * multiplier).without_replacement(batch=1, records=n) * n**2,
-        delta=delta,
-        neighbours="replace_one",
-    )
-    secret = amplified(step_epsilon, delta, 1 / n)
-    proved, proved_delta = advanced([Cost(*secret, n**2)], slack=delta)
-    return ManySteps(true=true, true_replaced=replaced, proved=proved, proved_delta=proved_delta)
 
 
 def against_full_batches(

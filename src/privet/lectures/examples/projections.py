@@ -79,5 +79,4 @@ def is_nearest(point: ArrayLike, v: ArrayLike, others: ArrayLike) -> bool:
     (True, False)
     """
     w = np.asarray(point, dtype=np.float64)
-    angles = (np.asarray(others, dtype=np.float64) - w) @ (np.asarray(v, dtype=np.float64) - w)
-    return bool(angles.max() <= 1e-12)
+    return bool(((np.asarray(others, dtype=np.float64) - w) @ (np.asarray(v, dtype=np.float64) - w)).max() <= 1e-12)
