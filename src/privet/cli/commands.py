@@ -1,7 +1,5 @@
 """The commands of `privet`: read the flags, ask the Python twin, answer."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`privet lectures`: what the lectures claim, and where it is true, computed on the spot."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """Boxes: each coordinate in its own interval. The cube, and the non-negative orthant, are among them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

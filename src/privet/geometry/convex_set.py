@@ -5,8 +5,6 @@ one point in dK dimensions, and a ball bounds their Frobenius norm. All arithmet
 NumPy's pairwise ones, so that the result does not depend on the number of threads.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

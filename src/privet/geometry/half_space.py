@@ -1,7 +1,5 @@
 """Half-spaces: one linear inequality."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The l1 ball, the domain of sparse models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

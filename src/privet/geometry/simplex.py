@@ -1,7 +1,5 @@
 """The simplex: non-negative coordinates with a given sum."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The whole space: no constraint, and no diameter."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

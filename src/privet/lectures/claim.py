@@ -1,7 +1,5 @@
 """What the lectures claim, as values: 117 claims in five lectures, in our own words, and what a check can find."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """What many checks share: the audit's grid, how often a rule is false on it, and from where on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """What many checks measure: how far apart, how many standard errors off, whether refused; and how to list numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -9,8 +9,6 @@ derivative is φ(u) (c − m(1/c + cε/2)) with u = ε/μ − μ/2, and Mills' r
 natural.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

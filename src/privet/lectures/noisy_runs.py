@@ -1,7 +1,5 @@
 """Noisy descent as checks and figures need it: a plan of the library, run under a fixed seed, with no guarantee."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -4,8 +4,6 @@ For comparison and teaching: a `LecturePrescription` is no `Prescription`, and n
 have the "replace_one" relation throughout. Logs are natural; Λ = ln(1/δ).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

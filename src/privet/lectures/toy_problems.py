@@ -1,7 +1,5 @@
 """Small problems whose answers are known by hand: the ones on which the lectures' bounds are equalities, and others."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The hinge of support vector machines, sharp and smoothed. Labels are −1 and +1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The Huber loss: squared near the label, absolute far from it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

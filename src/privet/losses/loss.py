@@ -4,8 +4,6 @@ A loss is a public value. Predictions and labels are private and arrive as argum
 warns, on a *value*: only on types, shapes and parameters. Messages name a dtype or a parameter, never an entry.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from functools import partial

@@ -1,7 +1,5 @@
 """Losses whose minimiser is a quantile: the median (absolute loss), or any level (pinball loss)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A loss whose records carry weights of their own: a label is then a pair, the label proper and its weight."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What does my epsilon mean: what any attacker can gain from the release, in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

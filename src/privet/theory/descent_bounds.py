@@ -6,8 +6,6 @@ gradients only. `noise_stddev` is that of one coordinate of the *mean* gradient.
 start (Wu's R). Proofs: docs/proofs/utility.md.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

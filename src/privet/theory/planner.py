@@ -1,7 +1,5 @@
 """From a problem and a budget to a run: steps, step sizes and noise by a theorem, with the risk it proves."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import get_args

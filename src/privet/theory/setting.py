@@ -5,8 +5,6 @@ most G moves by sG/n, k noisy gradients take noise σ = sG√k/(nμ), rounded up
 a = d (s/(nμ))², the noise-to-signal ratio: d σ² = a k G².
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

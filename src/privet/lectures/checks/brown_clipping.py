@@ -1,7 +1,5 @@
 """Brown, lecture 4: composition, DP-GD, its noise and sensitivity, how far to clip, and when (54 to 64)."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Brown, lecture 13, sections 1 to 3: linear models, noisy descent, and what bounds their gradients (36 to 47)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Brown, lecture 13, sections 3 and 4: bounded gradients, noise, the rank of the data; the other ways (45 to 53)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Nikolov, CSC2412: composition, sensitivity and noise of private descent, and how good it is (110 to 117)."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from itertools import product
@@ -64,8 +62,7 @@ def _selected(multiplier: Multiplier) -> dict[str, float]:
 
 def _counts(multiplier: Multiplier) -> dict[str, float]:
     """How often a rule is false on the audit's grid, and how its noise compares with the least."""
-    false = false_points(multiplier)
-    ratios = [exact_ratio(multiplier, e, d) for e, d in PAIRS]
+    false, ratios = false_points(multiplier), [exact_ratio(multiplier, e, d) for e, d in PAIRS]
     return {
         "points": len(PAIRS),
         "points_up_to_1": sum(e <= 1 for e, _ in PAIRS),

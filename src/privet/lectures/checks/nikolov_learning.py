@@ -1,7 +1,5 @@
 """Nikolov, CSC2412, learning, uniform convergence, separators and the logistic loss (103 to 109)."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

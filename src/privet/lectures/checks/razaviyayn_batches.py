@@ -1,7 +1,5 @@
 """Razaviyayn, lecture 11, DP-SGD: batches, amplification, and what it is compared with (90 to 95)."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from typing import Any, Literal, get_args

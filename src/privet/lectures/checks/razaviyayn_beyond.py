@@ -1,7 +1,5 @@
 """Razaviyayn, lecture 11, beyond DP-SGD: other optimisers, no assumptions, numerical accountants (96 to 102)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Razaviyayn, lecture 11, DP-GD: perturbing the algorithm, its noise, and its last iterate (83 to 89)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Razaviyayn, lecture 11, recap of private optimisation: output and objective perturbation (76 to 82)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Razaviyayn, lecture 11, recap of privacy: definitions, Gaussian noise, post-processing, composition (65 to 75)."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise, product
 

@@ -1,7 +1,5 @@
 """Wu, lecture 13, section 2: how near the optimum descent comes (23 to 30)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Wu, lecture 13, section 1: projected descent, gradient estimates, noisy descent, sensitivity (01 to 11)."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Wu, lecture 13, section 2.1: how near the optimum descent with gradient estimates comes (31 to 35)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Wu, lecture 13, sections 1.2 and 1.3: noise, strong composition, DP-SGD and amplification (12 to 22)."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, product
 

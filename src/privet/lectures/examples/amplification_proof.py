@@ -16,8 +16,6 @@ one on which the two ends are nearest to each other, over all events made of nar
 '0.067126 = 0.067126 <= 0.083938 = 0.083938'
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

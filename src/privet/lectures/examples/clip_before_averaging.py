@@ -14,8 +14,6 @@ clip each number and average, or average and clip the result:
 '0.010 1.000 0.790'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

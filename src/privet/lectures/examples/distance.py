@@ -19,8 +19,6 @@ cannot come nearer at all, but about η/2 away on average:
 0.2
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -22,8 +22,6 @@ Larger ones only spread further. The printed 2 rank would follow from noise L√
 or removed; with one replaced it gives ε = 1.63 when asked for 1 at δ = 1e-5.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

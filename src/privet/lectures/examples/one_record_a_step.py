@@ -16,8 +16,6 @@ Nor is one record a step always as good as all of them. With noise of 4 times th
 {0.5: 20.76, 0.7: 9.37, 1.0: 6.1, 1.5: 5.03, 2.0: 4.72, 4.0: 4.46, 8.0: 4.4}
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

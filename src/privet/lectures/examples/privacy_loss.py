@@ -18,8 +18,6 @@ nearest point and moving the lattice so that the mean is kept is far nearer to t
 The library's own accountant does the same with a bracket of second order, tilts and bounds on every rounding.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -15,8 +15,6 @@ here, to be read; the library finds it by sorting.
 True
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

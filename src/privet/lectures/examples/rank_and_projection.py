@@ -10,8 +10,6 @@ ball, and what is left for the span shrinks.
 500  0.17  0.32
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -14,8 +14,6 @@ The output is a Gaussian about a random centre, so its exact δ is an integral o
 'accountant 1.2e-05, true 0.0065, 541 times as much'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -15,8 +15,6 @@ A tilt steeper than the losses' own slopes, 2 here, sends the minimum to infinit
 So the library refuses a loss with a kink, and a noisy answer needs a smooth one, e.g. "huber", with a penalty.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import ndtr
 

@@ -12,8 +12,6 @@ gradients, by clipping, by bounded data or by fiat, is what stops it.
 100,000  free 2,008,528.78   clipped 0.03
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
