@@ -1,6 +1,7 @@
 """Razaviyayn, lecture 11, beyond DP-SGD: other optimisers, no assumptions, numerical accountants (96 to 102)."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from privet.solvers import Adafactor, Adam, AdamW, GradientStep, UpdateRule, dp_
 from privet.solvers.updates import Move
 
 TENTH = Poisson(sampling_rate=0.1)
+tenths = partial(dp_sgd, sampling=TENTH)
 
 
 class _Overheard:
@@ -52,17 +54,8 @@ def optimisers_see_noisy_gradients_only(shift: float = 1.0) -> Finding:
     X, y = separable(200, 3, seed=96)
     problem, off = glm("logistic", X, y, row_norm=1.0), 0.0
     for rule in (GradientStep(step_size=0.5, momentum=0.9), Adam(step_size=0.1)):
-        ear = _Overheard(rule)
-        found = dp_sgd(
-            problem,
-            budget=BUDGET,
-            steps=30,
-            sampling=TENTH,
-            clip=0.5,
-            update=ear,
-            release="all",
-            random=fixed_seed_voids_guarantee(96),
-        )
+        ear, random = _Overheard(rule), fixed_seed_voids_guarantee(96)
+        found = tenths(problem, budget=BUDGET, steps=30, clip=0.5, update=ear, release="all", random=random)
         points, move = np.asarray(found.iterates), rule.start()
         for t, gradient in enumerate(ear.heard):
             off = max(off, apart(move(points[t], gradient, 0.0), points[t + round(shift)]))
@@ -127,28 +120,18 @@ def no_assumptions_but_loose_composition(sign: float = 1.0) -> Finding:
     X, y = separable(200, 3, seed=98)
     X[0] *= 1e6  # one gradient is a million times too large
     problem = pointwise(SquaredLoss(factor=2.0), X, y, domain=l2_ball(radius=5.0))
-    found = dp_sgd(
-        problem,
-        budget=BUDGET,
-        steps=20,
-        sampling=TENTH,
-        clip=1.0,
-        neighbours="add_remove",
-        records=200,
-        random=fixed_seed_voids_guarantee(98),
-    )
+    random = fixed_seed_voids_guarantee(98)
+    found = tenths(problem, budget=BUDGET, steps=20, clip=1.0, neighbours="add_remove", records=200, random=random)
     priced = found.plan.guarantee(delta=1e-5).epsilon  # the result's own is invalidated, as the seed is fixed
     run = Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1_000
-    exact, loose = (
-        epsilon(run, delta=1e-5, neighbours="add_remove", accountant=name) for name in ("contour", "advanced")
-    )
+    bound = partial(epsilon, run, delta=1e-5, neighbours="add_remove")
+    exact, loose = bound(accountant="contour"), bound(accountant="advanced")
     told = (
         f"Without a Lipschitz constant, and with an outlier, the run keeps epsilon {priced:.4f}; for 1,000 "
         f"steps at rate 0.01 advanced composition proves {loose:.3f} where {exact:.3f} is exact."
     )
-    holds = (
-        priced <= 1 and bool(np.isfinite(found.coef).all()) and problem.lipschitz is None and sign * (loose - exact) > 0
-    )
+    kept = priced <= 1 and bool(np.isfinite(found.coef).all()) and problem.lipschitz is None
+    holds = kept and sign * (loose - exact) > 0
     return Finding.judged(holds, told, epsilon_of_the_run=priced, epsilon_advanced=loose, epsilon_exact=exact)
 
 

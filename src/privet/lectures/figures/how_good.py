@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import InvalidParameter
-from privet.lectures.toy_problems import average_loss, logistic_in_ball
+from privet.lectures.toy_problems import average_loss, logistic_in_ball, unit_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
 from privet.randomness import Random, fixed_seed_voids_guarantee
 from privet.report.canvas import FAINT, canvas, styles
 from privet.solvers import noisy_gradient_descent, objective_perturbation, output_perturbation
-from privet.theory import Method, plan_for
+from privet.theory import Method
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,16 +56,8 @@ def proven_risk(method: Proven, *, n: int, d: int, epsilon: float, delta: float 
     """
     if method == "objective_perturbation":
         return min(1.0, _objective_bound(n, d, epsilon, delta))
-    found = plan_for(
-        n=n,
-        d=d,
-        radius=1.0,
-        lipschitz=1.0,
-        budget=Budget(epsilon=epsilon, delta=delta),
-        neighbours="replace_one",
-        method=method,
-        rank=min(d, _RANK) if method == "rank" else None,
-    )
+    rank = min(d, _RANK) if method == "rank" else None
+    found = unit_plan(method, n=n, d=d, budget=Budget(epsilon=epsilon, delta=delta), rank=rank)
     return min(found.trivial, found.excess_risk)
 
 
