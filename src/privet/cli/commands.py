@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -117,10 +118,7 @@ def noise(
 def compare(run: Event, neighbours: Neighbours, delta: float, as_json: bool, plot: Path | None) -> None:
     """Every accountant's epsilon for the same run. --plot draws them as bars."""
     comparison = accounting.compare(run, delta=delta, neighbours=neighbours)
-    rows = [
-        {"accountant": row.accountant, "epsilon": row.epsilon, "theorem": row.theorem, "note": row.note}
-        for row in comparison.rows
-    ]
+    rows = [asdict(row) for row in comparison.rows]
     draw(lambda: report.comparison_figure(run, delta=delta, neighbours=neighbours), plot)
     answer(f"{run!r}\n{comparison}", _record(run, neighbours) | {"delta": delta, "rows": rows}, as_json=as_json)
 
@@ -181,10 +179,7 @@ def meaning(
         run, delta=delta, neighbours=neighbours, prior=prior, false_positive_rates=rates, accountant=accountant
     )
     record = guarantee_record(told.guarantee, run) | {
-        "attacks": [
-            {"false_positive_rate": attack.false_positive_rate, "true_positive_rate": attack.true_positive_rate}
-            for attack in told.attacks
-        ],
+        "attacks": [asdict(attack) for attack in told.attacks],
         "prior": told.prior,
         "guess": told.guess,
         "posterior": told.posterior,
