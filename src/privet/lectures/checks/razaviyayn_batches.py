@@ -1,8 +1,9 @@
 """Razaviyayn, lecture 11, DP-SGD: batches, amplification, and what it is compared with (90 to 95)."""
 
 import math
+from functools import partial
 from itertools import product
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
@@ -122,16 +123,11 @@ def descent_against_output_perturbation(sign: float = 1.0) -> Finding:
     for n, d in product((10**2, 10**3, 10**4, 10**6), (1, 10, 100, 10_000)):
         if math.sqrt(d) >= n:
             continue
-        descent, output = (
-            printed_order(name, n=n, d=d, diameter=1.0, lipschitz=1.0, budget=budget)
-            for name in get_args(Literal["last_iterate", "output_perturbation"])
-        )
-        printed.append(sign * (output - descent))
-        linear, minimiser = (
-            unit_plan(method, n=n, d=d, budget=budget).excess_risk
-            for method in get_args(Literal["last_linear", "output_perturbation"])
-        )
-        points, worse = points + 1, worse + (linear > minimiser)
+        order = partial(printed_order, n=n, d=d, diameter=1.0, lipschitz=1.0, budget=budget)
+        printed.append(sign * (order("output_perturbation") - order("last_iterate")))
+        proved = partial(unit_plan, n=n, d=d, budget=budget)
+        points += 1
+        worse += proved("last_linear").excess_risk > proved("output_perturbation").excess_risk
     wells: Any = CustomLoss(
         value=lambda z, y: np.cos(np.asarray(z)) + y,
         derivative=lambda z, y: -np.sin(np.asarray(z)),

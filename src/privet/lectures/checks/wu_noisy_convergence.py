@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -61,11 +62,9 @@ def exponential_mechanism_has_d(constant: float = 1.0) -> Finding:
     ]
     drawn = float(np.mean(draws))
     off = abs(drawn - excess) / (excess / math.sqrt(len(draws)))
-    known = {"n": 10**5, "diameter": 1.0, "lipschitz": 1.0, "budget": BUDGET}
-    growth = [
-        printed_order(name, d=400, **known) / printed_order(name, d=100, **known)  # type: ignore[arg-type]
-        for name in ("exponential", "theorem_2_6")
-    ]
+    order = partial(printed_order, n=10**5, diameter=1.0, lipschitz=1.0, budget=BUDGET)
+    growth = [order("exponential", d=400) / order("exponential", d=100)]
+    growth.append(order("theorem_2_6", d=400) / order("theorem_2_6", d=100))
     return Finding.judged(
         excess <= constant * bound * (1 + 1e-3) and off < 5 and abs(growth[0] - 4) < 1e-9 and abs(growth[1] - 2) < 1e-9,
         f"In one dimension the excess is {excess:.6f} of d/beta = {bound:.6f} (ten draws by the library: {drawn:.4f}); "

@@ -69,11 +69,8 @@ def against_full_batches(
     >>> [f"{cost / full:.3f}" for cost in costs.values()]
     ['1.394', '1.005']
     """
-    return {
-        noise: epsilon(
-            Gaussian(noise_multiplier=noise).poisson(rate=1 / n) * round((noise * n * mu) ** 2),
-            delta=delta,
-            neighbours="add_remove",
-        )
-        for noise in noises
-    }
+    costs = {}
+    for noise in noises:
+        run = Gaussian(noise_multiplier=noise).poisson(rate=1 / n) * round((noise * n * mu) ** 2)
+        costs[noise] = epsilon(run, delta=delta, neighbours="add_remove")
+    return costs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -13,7 +13,7 @@ from privet.errors import InvalidParameter
 from privet.lectures.toy_problems import average_loss, logistic_in_ball, unit_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
-from privet.randomness import Random, fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_voids_guarantee
 from privet.report.canvas import FAINT, canvas, styles
 from privet.solvers import noisy_gradient_descent, objective_perturbation, output_perturbation
 from privet.theory import Method
@@ -78,20 +78,19 @@ def simulated_risk(method: str, *, n: int, d: int, epsilon: float, seeds: int = 
     least, budget = average_loss(problem, best), Budget(epsilon=epsilon, delta=1e-5)
     bounded = glm("logistic", problem.X, problem.y, row_norm=1.0, domain=problem.domain)
     free = glm("logistic", problem.X, problem.y, row_norm=1.0)
-    solvers: dict[str, Callable[[Random], Any]] = {
-        "average": lambda random: noisy_gradient_descent(bounded, budget=budget, max_steps=max_steps, random=random),
-        "last_linear": lambda random: noisy_gradient_descent(
-            bounded, budget=budget, release="last", method="last_linear", max_steps=max_steps, random=random
-        ),
-        "output_perturbation": lambda random: output_perturbation(bounded, budget=budget, random=random),
-        "objective_perturbation": lambda random: objective_perturbation(free, budget=budget, radius=1.0, random=random),
+    descent = partial(noisy_gradient_descent, bounded, budget=budget, max_steps=max_steps)
+    solvers: dict[str, Callable[..., Any]] = {
+        "average": descent,
+        "last_linear": partial(descent, release="last", method="last_linear"),
+        "output_perturbation": partial(output_perturbation, bounded, budget=budget),
+        "objective_perturbation": partial(objective_perturbation, free, budget=budget, radius=1.0),
     }
     if method not in solvers:
         raise InvalidParameter(
             f"Expected one of {', '.join(solvers)}, got {method!r}: nothing is run under that name. Use one of them."
         )
-    found = [problem.domain.project(solvers[method](fixed_seed_voids_guarantee(seed)).coef) for seed in range(seeds)]
-    return float(np.mean([average_loss(problem, coef) for coef in found])) - least
+    runs = [solvers[method](random=fixed_seed_voids_guarantee(seed)) for seed in range(seeds)]
+    return float(np.mean([average_loss(problem, problem.domain.project(run.coef)) for run in runs])) - least
 
 
 def risk_figure(against: Against, *, seeds: int = 2, runs: tuple[float, ...] | None = None) -> Figure:
