@@ -22,34 +22,29 @@ from privet.theory.risk import (
     whole,
 )
 
-_RESTATED: dict[str, tuple[str, tuple[str, ...]]] = {
-    "last_linear": (
-        "last iterate under linear decay (Zamani and Glineur 2023, Defazio et al. 2023)",
-        (CONVEX, LIPSCHITZ, DISTANCE),
-    ),
+_THEOREMS = {
+    "noiseless": "theorem 2.1, claims 23 and 27",
+    "average": "lemma 2.7 with (13), claims 31, 34, 35",
+    "last_linear": "last iterate under linear decay (Zamani and Glineur 2023, Defazio et al. 2023)",
+    "rank": "theorem 4.1 with explicit constants, claim 49",
+    "nikolov": "Nikolov's accuracy theorem, claims 114 to 117",
+}
+_ASSUME: dict[str, tuple[str, ...]] = {
     "rank": (
-        "theorem 4.1 with explicit constants, claim 49",
-        (
-            CONVEX,
-            LIPSCHITZ,
-            "the loss depends on the parameters through <x, θ> only",
-            "no projection: projecting the noise of all d coordinates destroys the bound",
-            "`seminorm` is at least |θ_0 − θ*|_M and does not come from the data",
-        ),
+        CONVEX,
+        LIPSCHITZ,
+        "the loss depends on the parameters through <x, θ> only",
+        "no projection: projecting the noise of all d coordinates destroys the bound",
+        "`seminorm` is at least |θ_0 − θ*|_M and does not come from the data",
     ),
-    "nikolov": (
-        "Nikolov's accuracy theorem, claims 114 to 117",
-        ("features in [−1, 1]^d with a 1 appended, labels ±1, logistic loss, start at the centre of the ball",),
-    ),
+    "nikolov": ("features in [−1, 1]^d with a 1 appended, labels ±1, logistic loss, start at the centre of the ball",),
 }
 
 
-def restated(average: RiskBound, method: str) -> RiskBound:
-    """Return the bound of the average as that of a method for which the same number is proved."""
-    if method not in _RESTATED:
-        return average
-    theorem, assumptions = _RESTATED[method]
-    return replace(average, theorem=theorem, assumptions=assumptions)
+def restated(estimated: RiskBound, method: str) -> RiskBound:
+    """Return `estimated_gradient_bound` as that of a method for which the same number is proved."""
+    assumptions = _ASSUME.get(method, (CONVEX, LIPSCHITZ, DISTANCE))
+    return replace(estimated, theorem=_THEOREMS[method], assumptions=assumptions)
 
 
 def second_moment(
@@ -120,7 +115,7 @@ def gradient_descent_bound(
     """
     moment = positive("lipschitz", lipschitz) ** 2
     found = estimated_gradient_bound(steps=steps, distance=distance, second_moment=moment, step_size=step_size)
-    return replace(found, theorem="theorem 2.1, claims 23 and 27", assumptions=(CONVEX, LIPSCHITZ, DISTANCE))
+    return restated(found, "noiseless")
 
 
 def average_iterate_bound(
@@ -159,7 +154,7 @@ def average_iterate_bound(
     """
     moment = second_moment(steps=steps, lipschitz=lipschitz, d=d, noise_stddev=noise_stddev, noisy_steps=noisy_steps)
     found = estimated_gradient_bound(steps=steps, distance=distance, second_moment=moment, step_size=step_size)
-    return replace(found, theorem="lemma 2.7 with (13), claims 31, 34, 35", assumptions=(CONVEX, LIPSCHITZ, DISTANCE))
+    return restated(found, "average")
 
 
 def linear_decay_bound(

@@ -133,14 +133,7 @@ def _falling(problem: Setting, method: Method, steps: int | None, limit: int, sl
     )
     eta = problem.radius / math.sqrt(steps * moment)
     schedule: Schedule = "linear_decay" if method == "last_linear" else "constant"
-    bound = proven.average_iterate_bound(
-        steps=steps,
-        distance=problem.radius,
-        lipschitz=problem.lipschitz,
-        d=problem.d,
-        noise_stddev=sigma,
-        noisy_steps=steps - 1,
-    )
+    bound = proven.estimated_gradient_bound(steps=steps, distance=problem.radius, second_moment=moment)
     floor = math.sqrt(a) * problem.trivial
     return _descent(problem, method, proven.restated(bound, method), steps, steps - 1, eta, schedule, floor)
 
