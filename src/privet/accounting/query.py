@@ -17,6 +17,7 @@ from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, ch
 
 WIDE = 2e-5  # a bracket wider than this, relatively, is worth asking a second engine
 _LOOSE = 1e-5  # a bracket wider than this, relatively, is worth a warning
+_ROUNDING = "NumPy and SciPy compute as exactly as docs/proofs/contour.md, section 7, says"
 
 
 def epsilon(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: str = "auto") -> float:
@@ -104,7 +105,7 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
         theorem=THEOREMS[name],
         lower=found.lower,
         sampling=_description(run, neighbours),
-        assumptions=_assumptions(run, neighbours),
+        assumptions=(*_assumptions(run, neighbours), *([_ROUNDING] if name in ("contour", "fourier") else [])),
     )
 
 

@@ -118,7 +118,7 @@ class Line:
         else:
             more, wrong = self.tail.sum(epsilon)
             total, slack = total + more, slack + wrong
-        return float(total), float(slack)
+        return float(total), float(slack) * (1 + 1e-9)  # bounds are rounded, too
 
     def _aliases(self, epsilon: float) -> float:
         """A bound on Σ_{k≠0} e^{ckP} delta(epsilon + kP)."""
