@@ -73,6 +73,8 @@ ACCOUNTING = [
     "selection",
     "stepwise",
     "accountants",
+    "attained",
+    "words",
     "query",
     "excess",
     "calibrate",
