@@ -67,6 +67,7 @@ ACCOUNTING = [
     "fourier",
     "contour",
     "interface",
+    "single_step",
     "closed_forms",
     "both_directions",
     "moment_bounds",

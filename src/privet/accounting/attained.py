@@ -6,10 +6,10 @@ neighbouring tables have exactly these pairs, all steps together; docs/proofs/pa
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 
+from privet._checks import directed
 from privet.accounting import events as ev
 from privet.accounting.pairs.dominating import leaves
 from privet.privacy import Neighbours
@@ -78,8 +78,7 @@ def _opposed(leaf: ev.Event) -> ev.Event | None:
 
 def _rate(leaf: ev.FixedSizeSampled) -> float:
     """batch ÷ records, rounded down: a lower rate costs no more."""
-    rate = leaf.batch / leaf.records
-    return math.nextafter(rate, 0.0) if Fraction(rate) > Fraction(leaf.batch, leaf.records) else rate
+    return directed(Fraction(leaf.batch, leaf.records), up=False)
 
 
 def _composed(parts: list[tuple[ev.Event | None, int]]) -> ev.Event | None:

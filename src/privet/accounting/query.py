@@ -15,7 +15,7 @@ from privet.accounting.attained import attained
 from privet.accounting.pairs.dominating import directions, known_by_moments_only
 from privet.accounting.selection import selection, sole_search
 from privet.accounting.words import assumptions, description
-from privet.errors import InvalidParameter, LooseBound, NoProvenBound
+from privet.errors import InvalidParameter, LooseBound, NoProvenBound, PrivetError
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
 _WIDE = 2e-6  # a bracket wider than this, relatively, is worth asking a second engine
@@ -158,8 +158,13 @@ def ask(
             "an accountant that is not known has no theorem. Use 'auto'."
         )
     try:
-        found = ACCOUNTANTS[accountant](run, neighbours, delta, epsilon)
-    except (Uncertified, ArithmeticError):
+        with np.errstate(all="ignore"):
+            found = ACCOUNTANTS[accountant](run, neighbours, delta, epsilon)
+        if math.isnan(found.lower) or math.isnan(found.upper):
+            raise Uncertified
+    except (Uncertified, ArithmeticError, ValueError) as error:
+        if isinstance(error, PrivetError):
+            raise
         raise NoProvenBound(
             f"Expected a run that the {accountant!r} accountant can certify, got {run!r}: its loss is made of atoms, "
             "or beyond what floats can hold. Use accountant='auto' or 'fourier'."
