@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from privet._checks import directed
 from privet.accounting import events as ev
-from privet.accounting.pairs.dominating import leaves
+from privet.accounting.pairs.dominating import leaves, one_gaussian
 from privet.privacy import Neighbours
 
 Attained = tuple[ev.Event, Neighbours]
@@ -50,7 +50,7 @@ def _unwrapped(run: ev.Event, neighbours: Neighbours) -> list[tuple[ev.Event, in
 
 
 def _is_attained(leaf: ev.Event) -> bool:
-    inner = leaf.event if isinstance(leaf, ev.PoissonSampled) else leaf
+    inner = one_gaussian(leaf.event) if isinstance(leaf, ev.PoissonSampled) else leaf
     return isinstance(inner, ev.Gaussian | ev.Laplace) or isinstance(leaf, ev.RandomizedResponse)
 
 
@@ -65,7 +65,7 @@ def _opposed(leaf: ev.Event) -> ev.Event | None:
     """The part, under "zero_out", where one record +v becomes a −v as all others are: a sum moves by 2, or not."""
     match leaf:
         case ev.FixedSizeSampled(event=inner):
-            halved = _opposed(inner)
+            halved = _opposed(one_gaussian(inner))
             return None if halved is None else halved.poisson(rate=_rate(leaf))
         case ev.Gaussian(noise_multiplier=noise):
             return replace(leaf, noise_multiplier=noise / 2)

@@ -28,6 +28,8 @@ def _words(leaf: ev.Event, neighbours: Neighbours) -> str:
             return f"Gaussian noise (noise multiplier {noise:g})"
         case ev.Laplace(scale=scale):
             return f"Laplace noise (scale {scale:g} × clip)"
+        case ev.Composed() | ev.Repeated():
+            return f"{description(leaf, neighbours)}, together"
         case ev.PoissonSampled(event=inner, rate=rate):
             return f"{_words(inner, neighbours)} on Poisson batches (rate {rate:g})"
         case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
@@ -48,11 +50,12 @@ def assumptions(run: ev.Event, neighbours: Neighbours) -> tuple[str, ...]:
     ('the stated guarantees of the declared parts hold for this neighbour relation',)
     """
     kinds = [leaf for leaf, _ in leaves(run, neighbours)]
-    inner = [leaf.event if isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) else leaf for leaf in kinds]
+    batched = ev.PoissonSampled | ev.FixedSizeSampled
+    inner = [part for leaf in kinds for part, _ in leaves(leaf.event if isinstance(leaf, batched) else leaf)]
     found = []
     if any(isinstance(leaf, ev.Gaussian | ev.Laplace) for leaf in inner):
         found.append("each record's contribution is clipped before summation and the noise is drawn as described")
-    if any(isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) for leaf in kinds):
+    if any(isinstance(leaf, batched) for leaf in kinds):
         found.append("batches are drawn afresh at each step and stay secret")
     if any(isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials) for leaf in kinds):
         found.append("trials are alike and independent, their number is drawn as described and stays secret")

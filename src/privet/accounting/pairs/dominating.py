@@ -124,9 +124,10 @@ def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
             log_mean = math.log(mean) + 1e-15 * (1 + abs(math.log(mean)))
             return SelectedBound(there, back, log_mean), SelectedBound(back, there, log_mean)
         case ev.PoissonSampled(event=inner, rate=rate):
+            inner = one_gaussian(inner)
             return _pairs(inner, neighbours) if rate == 1 else _poisson(leaf, inner, float(rate), neighbours)
         case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
-            whole = batch == records and neighbours != "add_remove"
+            inner, whole = one_gaussian(inner), batch == records and neighbours != "add_remove"
             rate = directed(Fraction(batch, records), up=True)
             return _pairs(inner, neighbours) if whole else _fixed_size(leaf, inner, rate, neighbours)
     raise _refusal(leaf, neighbours, "this kind of event is not known")
@@ -139,6 +140,21 @@ def _trial(leaf: ev.Event, inner: ev.Event, neighbours: Neighbours) -> tuple[Ste
         why = "a trial that may fail outright has no moments; alone, the selection has a bound by its profile"
         raise _refusal(leaf, neighbours, why)
     return ways[0].steps, ways[-1].steps
+
+
+def one_gaussian(event: ev.Event) -> ev.Event:
+    """Several Gaussian releases of one batch as the one that they are, 1/σ² = Σ 1/σ_i², rounded down; else the event.
+
+    A record at the clip in each moves all of them, and later ones may depend on earlier ones: docs/proofs/pairs.md, 6.
+    """
+    parts = leaves(event)
+    noises = [part.noise_multiplier for part, _ in parts if isinstance(part, ev.Gaussian)]
+    if parts == [(event, 1)] or len(noises) < len(parts):
+        return event
+    if min(noises) == 0:
+        return ev.Gaussian(noise_multiplier=0.0)
+    mu = math.hypot(*(math.sqrt(count) / noise for noise, (_, count) in zip(noises, parts, strict=True)))
+    return ev.Gaussian(noise_multiplier=(1 - 8 * UNIT) / mu)
 
 
 def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbours) -> tuple[Pair, Pair]:
