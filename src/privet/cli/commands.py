@@ -69,9 +69,10 @@ def delta(
     if upper >= 1:
         text = f"The release promises nothing at epsilon = {up(epsilon)}: delta is 1 for {_told(basis)}. Add noise."
     else:
+        truth = f"in [{down(lower)}, {up(upper)}]" if lower > 0 else f"at {up(upper)} at most"
         text = (
             f"The release is ({up(epsilon)}, {up(upper)})-differentially private for {_told(basis)}, which puts the "
-            f"true delta in [{down(lower)}, {up(upper)}].{_assuming(basis)}"
+            f"true delta {truth}.{_assuming(basis)}"
         )
     record = guarantee_record(basis, run) | {"epsilon": epsilon, "delta": upper, "lower": lower}
     draw(lambda: report.profile_figure(run, neighbours=neighbours, mark=(epsilon, upper), accountant=accountant), plot)

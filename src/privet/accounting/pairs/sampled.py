@@ -174,7 +174,7 @@ class SampledLaplacePair:
 
     @property
     def highest(self) -> float:
-        return self._ends()[1]
+        return max(self._ends()[1] * (1 + 8 * UNIT), 5e-324)
 
     @property
     def atoms(self) -> tuple[float, ...]:
