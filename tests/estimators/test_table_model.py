@@ -136,3 +136,16 @@ def test_the_commands_fit_and_predict(tmp_path: Path, monkeypatch: pytest.Monkey
     wrong = run.invoke(main, [*fit, "--target", "pay"])
     assert wrong.exit_code == 2
     assert "declare the target" in wrong.output
+
+
+@pytest.mark.parametrize("wild", ["=cmd()", "+1+1", "-2+3", "@SUM(A1)"])
+def test_predictions_are_no_formulas(wild: str, tmp_path: Path) -> None:
+    """A class or column that a spreadsheet would run gets an apostrophe; numbers and plain names stay as they are."""
+    data = {"age": [0.0, 100.0] * 500, wild: [wild, "-1.5"] * 500}
+    target = Target(column=wild, kind="label", values=(wild, "-1.5"))
+    schema = Schema(columns={"age": Number(low=0, high=100)}, target=target)
+    fit_table(data, schema, budget=Budget(epsilon=50, delta=1e-6)).save(tmp_path)
+    (tmp_path / "new.csv").write_text("age\n0\n100\n")
+    for options, lines in (([], [[f"'{wild}"], [f"'{wild}"], ["-1.5"]]), (["--proba"], [[f"'{wild}", "-1.5"]])):
+        shown = CliRunner().invoke(main, ["predict", str(tmp_path), str(tmp_path / "new.csv"), *options]).output
+        assert list(csv.reader(shown.splitlines()))[: len(lines)] == lines

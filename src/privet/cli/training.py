@@ -4,7 +4,7 @@ import csv
 import json
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -113,10 +113,22 @@ def predict(model: Path, table: Path, proba: bool) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if proba:
         odds = loaded.predict_proba(table).tolist()
-        writer.writerows([target.classes if target is not None else (), *odds])
+        writer.writerows([map(_harmless, target.classes if target is not None else ()), *odds])
         return
     values = loaded.predict(table).tolist()
-    writer.writerows([[target.column if target is not None else "target"], *([value] for value in values)])
+    column = target.column if target is not None else "target"
+    writer.writerows([_harmless(value)] for value in (column, *values))
+
+
+def _harmless(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: a text that begins like one, and is no number, gets a '."""
+    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 @click.command(cls=Answering, epilog="Python: privet.preprocessing.schema_skeleton(header)")

@@ -14,6 +14,7 @@ from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import RangeFinder
+from privet.preprocessing.ranges import CERTAIN
 from privet.preprocessing.scaling import given_scaling
 from privet.privacy import Budget, check_delta
 from privet.problems import Facts
@@ -82,7 +83,15 @@ class Outline:
 
     @property
     def little(self) -> str:
-        """What to say when the model will be little more than a constant; empty if it will not."""
+        """What to say when the model will be little more than a constant, or its ranges noise; empty if neither."""
+        octaves = [release for release in self.plan.releases if release.name == "ranges: octaves"]
+        needed = max((CERTAIN * release.noise_stddev(self.plan.neighbours) for release in octaves), default=0.0)
+        if self.plan.count < needed:
+            return (
+                f"Expected at least {math.ceil(needed):,} records to learn ranges from at this budget, got "
+                f"{self.plan.count:,}: no range can stand out of its noise, so that chance will set the scales. "
+                "Declare bounds=... and target_range=..., or the schema's ranges; else use a larger epsilon."
+            )
         if self.each >= LITTLE:
             return ""
         return (

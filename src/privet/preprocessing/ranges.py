@@ -25,7 +25,8 @@ OCTAVES = 40
 """Sizes from 2^-40 to 2^40 (1e-12 to 1e12) have octaves of their own; what is smaller is 0, larger is clipped."""
 _COARSE = 4 * OCTAVES + 1
 _FINE = 32
-_CERTAIN = 4.5  # an octave is believed at so many standard deviations: noise makes one of 161 look so once in 1,800
+CERTAIN = 4.5
+"""An octave is believed at so many standard deviations: noise makes one of 161 look so once in 1,800."""
 _BELIEVED = 2.0  # a tail of the fine bins, likewise, beyond `tail`
 
 
@@ -192,7 +193,7 @@ def _ends(octave: int) -> tuple[float, float]:
 
 def _span(counts: Floats, stddev: float, floor: float) -> tuple[float, float]:
     """From the first to the last octave that stands out of the noise; post-processing."""
-    believed = np.flatnonzero(counts > _CERTAIN * stddev)
+    believed = np.flatnonzero(counts > CERTAIN * stddev)
     if not believed.size:
         believed = np.array([np.argmax(counts)])
     low, high = max(_ends(int(believed[0]))[0], floor), max(_ends(int(believed[-1]))[1], floor)
