@@ -54,6 +54,7 @@ def test_what_learns_before_us_is_warned_of_and_in_the_guarantee(pipeline: Any, 
     assert f"what {named} learnt in the pipeline before this model is public" in str(fitted.guarantee_)
 
 
+@pytest.mark.medium
 def test_searches_say_it_too() -> None:
     """A grid over a pipeline, and our own search inside one."""
     grid = GridSearchCV(
