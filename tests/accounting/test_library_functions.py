@@ -51,6 +51,14 @@ def check_plain(name: str, count: int, seed: int) -> None:
     assert gaps(ours(x), exact, x).max() <= 8 * UNIT
 
 
+def check_inverse(x: Any, given: Any, chance: Callable[[Any], Any], allowed: float) -> None:
+    """x is within `allowed` of the normal quantile, seen by the normal tail there and its slope."""
+    with mp.workdps(40):
+        for at, told in zip(x.tolist(), given.tolist(), strict=True):
+            wrong = mp.erfc(-mp.mpf(at) / mp.sqrt(2)) / 2 - chance(mp.mpf(told))
+            assert abs(wrong / mp.npdf(at)) <= allowed * abs(at)
+
+
 def check_special(count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.uniform(-37.5, 9, count)
@@ -59,6 +67,11 @@ def check_special(count: int, seed: int) -> None:
     x = 10 ** rng.uniform(-9, 2, count)
     assert gaps(special.erfcx(x), lambda z: mp.erfc(z) * mp.exp(z * z), x).max() <= 1e-14
     assert gaps(np.array([math.erf(z) for z in x]), mp.erf, x).max() <= 1e-14
+    p = 10 ** rng.uniform(-300, -0.31, count)
+    check_inverse(special.ndtri(p), p, lambda z: z, 1e-14)
+    check_inverse(special.ndtri_exp(np.log(p)), np.log(p), mp.exp, 1e-14)
+    x = 10 ** rng.uniform(-9, -0.1, count)
+    assert gaps(special.erfinv(x), mp.erfinv, x).max() <= 1e-14
     z = rng.uniform(-7, 26, count) + 1j * rng.uniform(-3.2, 3.2, count)
     assert gaps(special.erfc(z), mp.erfc, z).max() <= 1e-13
     z = rng.uniform(-7, 5, count) + 1j * 10 ** rng.uniform(-9, 0.5, count)
@@ -76,15 +89,18 @@ def test_normal_tails_and_error_functions_are_as_exact_as_assumed() -> None:
     check_special(25, 2)
 
 
-def test_quadrature_weights_are_as_exact_as_assumed() -> None:
-    """The 24 nodes are the roots of the Legendre polynomial, and their weights are right to 2e-14."""
-    nodes, weights = gauss_legendre(24)
+@pytest.mark.parametrize(("points", "allowed"), [(24, 2e-14), (48, 1e-13)])
+def test_quadrature_weights_are_as_exact_as_assumed(points: int, allowed: float) -> None:
+    """The nodes are the roots of the Legendre polynomial, and their weights are right to what is allowed for."""
+    nodes, weights = gauss_legendre(points)
+    half = slice(points // 2, None)  # they are symmetric
     with mp.workdps(60):
-        roots = [mp.findroot(lambda z: mp.legendre(24, z), mp.mpf(x), tol=1e-80) for x in nodes.tolist()]
-        exact = [2 * (1 - r * r) / (24 * mp.legendre(23, r)) ** 2 for r in roots]
-        assert max(abs(float(r - x)) for r, x in zip(roots, nodes.tolist(), strict=True)) <= 1e-15
-        wrong = [abs(float(w / e - 1)) for w, e in zip(weights.tolist(), exact, strict=True)]
-        assert max(wrong) <= 2e-14
+        roots = [mp.findroot(lambda z: mp.legendre(points, z), mp.mpf(x), tol=1e-80) for x in nodes[half].tolist()]
+        exact = [2 * (1 - r * r) / (points * mp.legendre(points - 1, r)) ** 2 for r in roots]
+        assert max(abs(float(r - x)) for r, x in zip(roots, nodes[half].tolist(), strict=True)) <= 1e-15
+        assert max(abs(float(w / e - 1)) for w, e in zip(weights[half].tolist(), exact, strict=True)) <= allowed
+    assert np.allclose(nodes, -nodes[::-1], atol=1e-15)
+    assert np.allclose(weights, weights[::-1], rtol=allowed)
 
 
 @pytest.mark.slow

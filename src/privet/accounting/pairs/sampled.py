@@ -151,7 +151,9 @@ class FixedSizePair:
             wrong = rule * (
                 float(above.sum()) + float(np.exp(log_flat).sum()) * math.exp(min(700.0, -c * math.log(least)))
             )
-            best = np.maximum(best, np.clip(left - wrong - 1e-12, 0.0, 1.0 - 1e-9))
+            grown = np.exp(np.minimum((1 + c) * bend, 700.0)) @ above + np.exp(np.minimum(-c * bend, 700.0)) @ under
+            wrong += UNIT * (1 + float(grown)) * (64 + len(x) + 16 * (2 + c) * (4 + s * s + s * end))
+            best = np.maximum(best, np.clip(left - math.exp(eta**2 / 2) * wrong - 1e-12, 0.0, 1.0 - 1e-9))
         return -np.log1p(-best) * (1 - 1e-9)
 
 

@@ -274,6 +274,9 @@ class CutPair:
         powers, _, _ = self._sizes(base, 0.0, top, tilted)
         ends, _ = self._ends(base, heights[0], tilted)
         wrong = (2 * float(powers[0]) / math.expm1(2 * math.pi * width / step) + 2 * float(ends[0])) / total
+        far = float(np.abs(base.xi).max())  # rounding: of the logs, of xi itself (see `_bounds`), and of the sums
+        steep = (1 + a - b) * self.pair.shift + far
+        wrong += UNIT * (1 + float(powers[0]) / total) * (256 + len(log_f) + 16 * steep * (far + self.cut + base.kappa))
         left = np.clip(left - 2 * wrong - 1e-12, 0.0, 1.0 - 1e-9)
         best: Reals = (-np.log1p(-left)).max(axis=1) * (1 - 1e-9)
         return best

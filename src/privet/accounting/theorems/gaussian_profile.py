@@ -13,8 +13,9 @@ How it is evaluated. With u = eps/mu − mu/2 and Mills' ratio m(x) = Phi(−x)/
 
 The difference is used where mu is large enough that it does not cancel, the integral (whose integrand is positive)
 elsewhere, and phi(u) gets u²/2 in twice the working precision, since exp magnifies its rounding by u²/2 up to 700.
-The relative error is below `MARGIN` = 1e-12 (tests hold it below 2e-13 against 60-digit arithmetic, for mu from 1e-6
-to 1e3, eps up to 1e5 and delta down to 1e-300); every bound returned here is widened by `MARGIN`.
+The relative error is below `MARGIN` = 1e-12 (docs/proofs/contour.md, section 8; tests hold it below 2e-13 against
+60-digit arithmetic, for mu from 1e-6 to 1e3, eps up to 1e5 and delta down to 1e-300); every bound returned here is
+widened by `MARGIN`.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
 from privet._checks import is_number
-from privet.accounting.numerics import bracketed_root
+from privet.accounting.numerics import bracketed_root, gauss_legendre
 from privet.errors import InvalidParameter
 from privet.privacy import check_delta, check_epsilon
 
 MARGIN = 1e-12
 _WIDER = 1.25e-12  # for inversions: what they return also passes the check by `delta_bounds`, rounding included
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+_NODES, _WEIGHTS = gauss_legendre(48)
 _NODES, _WEIGHTS = (_NODES + 1.0) / 2.0, _WEIGHTS / 2.0
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2PI = math.sqrt(2.0 * math.pi)
