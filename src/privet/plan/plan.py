@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privet import accounting
 from privet._checks import whole
@@ -18,6 +18,9 @@ from privet.errors import InvalidParameter
 from privet.plan.release import Release
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit, sensitivity_factor
 from privet.sampling import FullBatch, Sampling
+
+if TYPE_CHECKING:
+    from privet.problems import Facts
 
 PERSON = "a person's share is the mean over all rows of that person, which are under one label"
 """What a guarantee for people rests on."""
@@ -75,6 +78,12 @@ class Plan:
                 "Expected at least one release, got none: a plan without any releases nothing, and needs no budget. "
                 "Write down what will be released."
             )
+
+    @classmethod
+    def of(cls, facts: Facts, releases: tuple[Release, ...], budget: Budget | None = None) -> Plan:
+        """The plan of these releases for a problem with such public facts."""
+        known, unit = facts.records, facts.unit
+        return cls(releases=releases, records=known, neighbours=facts.neighbours, unit=unit, budget=budget)
 
     def __getitem__(self, name: str) -> Release:
         """The release of that name."""

@@ -24,8 +24,7 @@ from privet.solvers.descent import ReleaseRule
 from privet.solvers.drawing import exact_choice, exponential_weights
 from privet.solvers.exponential import as_candidates, drawing_facts, mechanism_epsilon, penalties, pure_guarantee
 from privet.solvers.gradient import check_problem
-from privet.solvers.result import Result
-from privet.solvers.solver import ready, solve
+from privet.solvers.solver import Result, ready, solve
 from privet.solvers.stochastic_descent import DPSGD
 from privet.solvers.updates import UpdateRule
 

@@ -23,9 +23,8 @@ from privet.randomness import Random
 from privet.solvers.drawing import exact_choice, exact_fraction, exponential_weights, piece_weights
 from privet.solvers.gradient import check_problem
 from privet.solvers.noisy_descent import proven_lipschitz
-from privet.solvers.result import Result
 from privet.solvers.scores import climbed, compared, interval, knots_of
-from privet.solvers.solver import ready
+from privet.solvers.solver import Result, ready
 from privet.theory import exponential_mechanism_bound
 
 Vector = NDArray[np.float64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,14 @@ from privet._checks import whole
 from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
-from privet.plan import Meter, Plan, Release, gradient_plan
+from privet.plan import Meter, Plan, Release
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
-from privet.solvers.descent import ReleaseRule, check_release, descended
-from privet.solvers.gradient import PrivateGradient
-from privet.solvers.result import Result
-from privet.solvers.solver import ready, solve
+from privet.solvers.descent import Course, DescentSolver, ReleaseRule, gradient_release
+from privet.solvers.solver import Result, solve
+from privet.solvers.stochastic_descent import along_gradients
 from privet.solvers.updates import GradientStep, StepSize
 from privet.theory import plan_for
 from privet.theory.prescription import Method, Prescription
@@ -40,7 +39,7 @@ _PROVEN: dict[Method, tuple[ReleaseRule, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NoisyGradientDescent:
+class NoisyGradientDescent(DescentSolver):
     """w_t = Π(w_{t−1} − η (∇L(w_{t−1}) + noise)), with T, η and noise by theorem unless given.
 
     On a bounded domain this is noisy projected gradient descent (lecture 13, Wu, algorithm 2); on the whole space,
@@ -54,7 +53,7 @@ class NoisyGradientDescent:
 
     Parameters
     ----------
-    release : "average", "last", "all" or "tail_average": one privacy cost, different theorems
+    release, tail : as in `DPSGD`: one privacy cost, different theorems
     method : the theorem, if not the release's usual one: "last" for steps c/√t, "rank" for the rank bound
     steps : noisy gradients to take; by theorem if left out, at most `max_steps`
     step_size : η or a function of t = 1, 2, …; by theorem if left out. Given, no bound is claimed
@@ -74,7 +73,6 @@ class NoisyGradientDescent:
     Gaussian(noise_multiplier=...) * ...
     """
 
-    release: ReleaseRule = "average"
     method: Method | None = None
     steps: int | None = None
     step_size: StepSize | None = None
@@ -84,27 +82,16 @@ class NoisyGradientDescent:
     max_steps: int = 5_000
 
     def __post_init__(self) -> None:
-        check_release(self.release)
+        DescentSolver.__post_init__(self)
         if self.steps is not None:
             whole("steps", self.steps, because="without a step nothing is learnt", use="Use e.g. 100.")
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
-        check_budget(budget)
-        prescription = self._prescribed(facts, budget)
-        steps = self.steps
-        if prescription is not None and prescription.noisy_steps is not None:
-            steps = prescription.noisy_steps
-        own = gradient_plan(
-            bounding=Declared(lipschitz=proven_lipschitz(facts, self.lipschitz)),
-            steps=1 if steps is None else steps,
-            records=facts.records,
-            neighbours=facts.neighbours,
-            unit=facts.unit,
-        )
-        gradients = replace(own["gradients"], size=facts.dimension)
-        return replace(own, releases=(*before, gradients, *after)).calibrated(budget)
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[tuple[Release, ...], dict[str, float]]:
+        prescription = self._prescribed(facts, check_budget(budget))
+        prescribed = None if prescription is None else prescription.noisy_steps
+        steps = self.steps if prescribed is None else prescribed
+        rule = Declared(lipschitz=proven_lipschitz(facts, self.lipschitz))
+        return (gradient_release(facts, rule, steps=1 if steps is None else steps),), {}
 
     def run(
         self,
@@ -121,7 +108,9 @@ class NoisyGradientDescent:
                 "Expected radius=... with a start of your own, got none: the domain's radius bounds the distance from "
                 "its centre only. Pass a public bound on the distance of the minimiser from the start."
             )
-        meter = ready(plan, meter, random)
+        return DescentSolver.run(self, plan, problem, meter=meter, random=random, start=start)
+
+    def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         facts = facts_of(problem, plan.neighbours, plan.records)
         prescription = self._prescribed(facts, check_budget(plan.budget))  # type: ignore[arg-type]  # refused if None
         alone = plan.names == ("gradients",)  # else part of the budget, and so more noise, is for other releases
@@ -130,18 +119,7 @@ class NoisyGradientDescent:
         if prescription is not None and self.step_size is None and proven and alone:
             bound = prescription.excess_risk
         eta = self.step_size if self.step_size is not None else prescription.step_size_at  # type: ignore[union-attr]
-        gradient = PrivateGradient(problem, meter)
-        return descended(
-            gradient,
-            problem=problem,
-            meter=meter,
-            steps=plan.times("gradients"),
-            update=GradientStep(step_size=eta),
-            release=self.release,
-            start=start,
-            bound=bound,
-            noise_stddev=lambda: gradient.noise_stddev,
-        )
+        return along_gradients(problem, meter, GradientStep(step_size=eta), bound=bound)
 
     @property
     def _theorem(self) -> Method:
@@ -198,16 +176,7 @@ def noisy_gradient_descent(
 ) -> Result:
     """Run `NoisyGradientDescent` on a problem; with a `start` of one's own, `radius` is by default the diameter.
 
-    Parameters
-    ----------
-    problem : what is minimised
-    budget : the (epsilon, delta) to meet
-    neighbours : "replace_one" by default, the lectures' relation
-    records : under "add_remove", a public guess of the number of records
-    before : releases made before, e.g. of feature ranges, that the same budget has to cover
-    start : public; the domain's centre by default
-    random : the operating system's by default; a fixed seed invalidates the guarantee
-    others : as in `NoisyGradientDescent`
+    Other parameters are as in `solve`.
 
     Examples
     --------
@@ -231,16 +200,7 @@ def noisy_gradient_descent(
         lipschitz=lipschitz,
         max_steps=max_steps,
     )
-    return solve(
-        solver,
-        problem,
-        budget=budget,
-        neighbours=neighbours,
-        records=records,
-        before=before,
-        random=random,
-        start=start,
-    )
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random, start=start)
 
 
 def proven_lipschitz(facts: Facts, declared: float | None) -> float:

@@ -19,9 +19,8 @@ from privet.randomness import Random
 from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
 from privet.solvers.minimiser_lattice import on_lattice
-from privet.solvers.result import Result
 from privet.solvers.smooth_model import default_reach, gradient_bound, max_records
-from privet.solvers.solver import ready, solve
+from privet.solvers.solver import Result, ready, solve
 from privet.solvers.tilt import Tilt, settled, tilt_for
 
 TILTED = "minimiser of the perturbed objective"

@@ -19,9 +19,8 @@ from privet.solvers.descent import project
 from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
 from privet.solvers.minimiser_lattice import lattice_of, on_lattice, slack_of
-from privet.solvers.result import Result
 from privet.solvers.smooth_model import default_reach, gradient_bound, max_records
-from privet.solvers.solver import ready, solve
+from privet.solvers.solver import Result, ready, solve
 from privet.theory import output_perturbation_bound, plan_for
 
 MINIMISER = "minimiser"

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan, Release
 from privet.plan.plan import check_budget
-from privet.privacy import Budget, Neighbours
+from privet.privacy import Budget, Guarantee, Neighbours
 from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
-from privet.solvers.result import Result
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
+    """Coefficients that may be published, and the statement that goes with them.
+
+    `bound` is the proven bound on the expected excess risk over the domain, where a theorem gives one: for the loss
+    as it was bounded, which is the loss itself if nothing was clipped. `iterates` is there only if all were released.
+    Everything here is public once the result is.
+    """
+
+    coef: NDArray[np.float64]
+    guarantee: Guarantee
+    plan: Plan
+    bound: float | None = None
+    iterates: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        return f"Result(shape={self.coef.shape}, {self.guarantee})"
 
 
 @runtime_checkable
@@ -36,15 +58,25 @@ class Solver(Protocol):
 def solve(
     solver: Solver,
     problem: Problem,
-    *,
     budget: Budget,
     neighbours: Neighbours,
+    *,
     records: int | None = None,
     before: tuple[Release, ...] = (),
     random: Random | None = None,
     **settings: Any,
 ) -> Result:
-    """Plan and run in one go. `before` are releases made already, e.g. of ranges, that the budget has to cover too.
+    """Plan and run in one go: what the functions named after the algorithms do.
+
+    Parameters
+    ----------
+    problem : what is minimised
+    budget : the (epsilon, delta) to meet
+    neighbours : which data sets must look alike; "replace_one" by default in those functions
+    records : under "add_remove", a public guess of the number of records
+    before : releases made already, e.g. of feature ranges, that the same budget has to cover
+    random : the operating system's by default; a fixed seed invalidates the guarantee
+    settings : what else the solver's `run` takes, e.g. `start`, public; the domain's centre by default
 
     Examples
     --------
