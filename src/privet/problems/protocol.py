@@ -31,27 +31,22 @@ class Problem(Protocol):
     @property
     def unit(self) -> Unit:
         """Whom a record stands for."""
-        ...
 
     @property
     def lipschitz(self) -> float | None:
         """A proven bound on every record's gradient norm over the domain, if there is one."""
-        ...
 
     @property
     def records(self) -> int:
         """How many there are."""
-        ...
 
     def gradient_sum(
         self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         """Sum of the bounded gradients of the records at `indices` (all by default). Private."""
-        ...
 
     def plain_gradient(self, theta: Vector) -> Vector:
         """The average gradient with the penalty's, neither bounded nor rounded. **Not private**: to compare with."""
-        ...
 
     def difference_sum(
         self,
@@ -63,7 +58,6 @@ class Problem(Protocol):
         max_records: int = MOST_RECORDS,
     ) -> LatticeSum:
         """Sum of ∇ℓ(θ) − ∇ℓ(anchor), record by record bounded as one vector. Private."""
-        ...
 
     def slope_sum(
         self,
@@ -75,10 +69,8 @@ class Problem(Protocol):
         max_records: int = MOST_RECORDS,
     ) -> LatticeSum:
         """Sum of (ℓ(θ + u) − ℓ(θ − u))/2 for the direction u, each cut to ±clip. Private."""
-        ...
 
     def loss_sum(
         self, theta: Vector, *, clip: float, centre: float = 0.0, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         """Sum of the losses less `centre` (a public number), each cut to ±clip. Private."""
-        ...

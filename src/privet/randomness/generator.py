@@ -48,11 +48,9 @@ class Random(Protocol):
     @property
     def void(self) -> bool:
         """Whether the words are predictable, so that no guarantee holds."""
-        ...
 
     def words(self, count: int) -> Words:
         """Return the next `count` words, independent and uniform on 0 … 2⁶⁴ − 1."""
-        ...
 
 
 class _Stream:

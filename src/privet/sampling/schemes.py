@@ -26,19 +26,15 @@ class Sampling(Protocol):
 
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
         """The records of step `step` out of `count`; None for all of them."""
-        ...
 
     def event(self, mechanism: Event, *, steps: int, records: int, neighbours: Neighbours) -> Event:
         """What `steps` runs of `mechanism` on such batches are, for the accountants."""
-        ...
 
     def batch_size(self, records: int) -> float:
         """The public number to divide a sum by: the expected size of a batch, never the realised one."""
-        ...
 
     def most(self, records: int) -> int | None:
         """A public bound on a batch's size; None where there is none."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

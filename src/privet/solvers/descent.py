@@ -21,7 +21,7 @@ from privet.problems import Facts, Problem
 from privet.randomness import Random
 from privet.sampling import FullBatch, Sampling
 from privet.solvers.progress import shown
-from privet.solvers.solver import Result, ready
+from privet.solvers.solver import Releases, Result, Start, ready
 from privet.solvers.updates import UpdateRule
 
 Vector = NDArray[np.float64]
@@ -97,9 +97,7 @@ class DescentSolver(ABC):
         because = "the average is over the last part of the path"
         between("tail", self.tail, 0, 1, closed=(False, True), because=because, use="Use 0.5.")
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def plan(self, facts: Facts, budget: Budget, *, before: Releases = (), after: Releases = ()) -> Plan:
         own, ratios = self._releases(facts, budget)
         return Plan.of(facts, (*before, *own, *after)).calibrated(budget, ratios=ratios)
 
@@ -110,15 +108,18 @@ class DescentSolver(ABC):
         *,
         meter: Meter | None = None,
         random: Random | None = None,
-        start: Vector | None = None,
+        start: Start = None,
     ) -> Result:
         """Descend as planned, from the domain's centre or a public start of one's own."""
-        meter, theta = ready(plan, meter, random), starting_point(problem, start)
+        meter, theta = ready(plan, meter, random), self._begin(problem, start)
         course = self._course(plan, problem, meter)
         return descended(course, problem, meter, theta, release=self.release, tail=self.tail)
 
+    def _begin(self, problem: Problem, start: Start) -> Vector:
+        return starting_point(problem, start)
+
     @abstractmethod
-    def _releases(self, facts: Facts, budget: Budget) -> tuple[tuple[Release, ...], Mapping[str, float]]:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, Mapping[str, float]]:
         """Its own releases, in order, and the proportions of their noise multipliers, 1 where nothing is said."""
 
     @abstractmethod
@@ -173,7 +174,7 @@ def descended(
     return result(path)
 
 
-def starting_point(problem: Problem, start: Vector | None) -> Vector:
+def starting_point(problem: Problem, start: Start) -> Vector:
     """The public start: the domain's centre, or what the caller gives if it lies in the domain."""
     dimension = int(np.prod(problem.shape))
     if start is None:

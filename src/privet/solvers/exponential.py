@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting import ExponentialMechanism, calibrate
+from privet.accounting import ExponentialMechanism
 from privet.clipping.lattice import MOST_RECORDS, check_clip
 from privet.errors import InvalidParameter
 from privet.plan import Bounded, Meter, Plan, Release
@@ -24,7 +24,7 @@ from privet.solvers.drawing import exact_choice, exact_fraction, exponential_wei
 from privet.solvers.gradient import check_problem
 from privet.solvers.noisy_descent import proven_lipschitz
 from privet.solvers.scores import climbed, compared, interval, knots_of
-from privet.solvers.solver import Result, ready
+from privet.solvers.solver import Releases, Result, epsilon_beside, ready
 from privet.theory import exponential_mechanism_bound
 
 Vector = NDArray[np.float64]
@@ -77,32 +77,15 @@ class Exponential:
             mechanism=ExponentialMechanism(epsilon=epsilon),
         )
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def plan(self, facts: Facts, budget: Budget, *, before: Releases = (), after: Releases = ()) -> Plan:
         check_budget(budget)
 
         def planned(epsilon: float) -> Plan:
-            return Plan(
-                releases=(*before, self.draw(facts, epsilon), *after),
-                records=facts.records,
-                neighbours=facts.neighbours,
-                unit=facts.unit,
-                budget=budget,
-            )
+            return Plan.of(facts, (*before, self.draw(facts, epsilon), *after), budget)
 
         if not before and not after:
             return planned(float(budget.epsilon))
-        least = 2.0**-30 * budget.epsilon
-        return planned(
-            calibrate(
-                lambda epsilon: planned(epsilon).event,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                neighbours=facts.neighbours,
-                between=(least, budget.epsilon),
-            )
-        )
+        return planned(epsilon_beside(planned, budget, facts.neighbours))
 
     def run(
         self,
@@ -180,8 +163,7 @@ def exponential_mechanism(
         )
     facts = drawing_facts(problem, neighbours, records)
     solver = Exponential(pieces=pieces, lipschitz=lipschitz)
-    release = solver.draw(facts, float(epsilon))
-    plan = Plan(releases=(release,), records=facts.records, neighbours=neighbours, unit=facts.unit)
+    plan = Plan.of(facts, (solver.draw(facts, float(epsilon)),))
     meter = Meter(plan, random=random)
     result = solver.run(plan, problem, candidates=candidates, meter=meter)
     meter.finish()

@@ -17,7 +17,7 @@ from privet.problems import Facts, GroupedProblem, LinearProblem, Problem, facts
 from privet.randomness import Random
 from privet.solvers.descent import Course, DescentSolver, ReleaseRule, gradient_release
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.solver import Result, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep
 
 Vector = NDArray[np.float64]
@@ -70,7 +70,7 @@ class FixedHessian(DescentSolver):
         between("hessian_share", self.hessian_share, 0, 1, because=because, use="Use 0.25.")
         positive("floor", self.floor, because="the noisy matrix must be invertible", use="Use 2.")
 
-    def _releases(self, facts: Facts, budget: Budget) -> tuple[tuple[Release, ...], dict[str, float]]:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         row_norm = check_smooth(facts)
         gradients = gradient_release(facts, Clip(clip=self.clip), steps=self.steps)
         bound, size = SecondMoments(clip=row_norm * row_norm), facts.shape[0] ** 2
@@ -122,8 +122,8 @@ def fixed_hessian_descent(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "tail_average",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: Vector | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Run `FixedHessian` on a problem, all of it for one budget; other parameters as in `solve`.

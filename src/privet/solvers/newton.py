@@ -29,7 +29,7 @@ from privet.solvers.newton_direction import (
     newton_direction,
     noisy_direction,
 )
-from privet.solvers.solver import Result, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep
 from privet.sums import curvature_sum
 
@@ -87,7 +87,7 @@ class Newton(DescentSolver):
         because = "both the gradients and the directions need a part of the budget"
         between("direction_share", self.direction_share, 0, 1, because=because, use="Use 0.5.")
 
-    def _releases(self, facts: Facts, budget: Budget) -> tuple[tuple[Release, ...], dict[str, float]]:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         _check_records(facts)
         gradients = gradient_release(facts, Clip(clip=self.clip), steps=self.steps)
         direction = Release(
@@ -161,8 +161,8 @@ def newton_descent(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "last",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: Vector | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Run `Newton` on a problem, all of it for one budget; other parameters as in `solve`.

@@ -20,6 +20,7 @@ from privet.problems import Facts, LinearProblem, Problem, facts_of
 from privet.solvers.fixed_hessian import check_smooth
 from privet.solvers.gradient import check_problem
 from privet.solvers.one_step import OneStep
+from privet.solvers.solver import Releases
 from privet.sums import norm_counts, sandwich_sums
 
 Vector = NDArray[np.float64]
@@ -64,7 +65,7 @@ class NewtonInference:
     def __post_init__(self) -> None:
         check_clip(self.clip)
 
-    def releases(self, facts: Facts, budget: Budget, *, share: float) -> tuple[Release, ...]:
+    def releases(self, facts: Facts, budget: Budget, *, share: float) -> Releases:
         """What `run` releases, in order, for `share` of the budget."""
         row_norm = _check_rows(facts)
         because = "it is a part of the budget"

@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from privet._checks import whole
 from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
-from privet.plan import Meter, Plan, Release
+from privet.plan import Meter, Plan
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
-from privet.solvers.descent import Course, DescentSolver, ReleaseRule, gradient_release
-from privet.solvers.solver import Result, solve
+from privet.solvers.descent import Course, DescentSolver, ReleaseRule, Vector, gradient_release, starting_point
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.stochastic_descent import along_gradients
 from privet.solvers.updates import GradientStep, StepSize
 from privet.theory import plan_for
@@ -58,7 +55,7 @@ class NoisyGradientDescent(DescentSolver):
     steps : noisy gradients to take; by theorem if left out, at most `max_steps`
     step_size : η or a function of t = 1, 2, …; by theorem if left out. Given, no bound is claimed
     radius : a public bound on ‖start − minimiser‖; by default the domain's radius, for a start at its centre;
-        required on the whole space
+        required on the whole space, and with a start of one's own
     rank : a public bound on the rank of the records, for method="rank"
     lipschitz : a bound on gradient norms, if none is proven, or a smaller one; enforced by clipping
 
@@ -86,29 +83,20 @@ class NoisyGradientDescent(DescentSolver):
         if self.steps is not None:
             whole("steps", self.steps, because="without a step nothing is learnt", use="Use e.g. 100.")
 
-    def _releases(self, facts: Facts, budget: Budget) -> tuple[tuple[Release, ...], dict[str, float]]:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         prescription = self._prescribed(facts, check_budget(budget))
         prescribed = None if prescription is None else prescription.noisy_steps
         steps = self.steps if prescribed is None else prescribed
         rule = Declared(lipschitz=proven_lipschitz(facts, self.lipschitz))
         return (gradient_release(facts, rule, steps=1 if steps is None else steps),), {}
 
-    def run(
-        self,
-        plan: Plan,
-        problem: Problem,
-        *,
-        meter: Meter | None = None,
-        random: Random | None = None,
-        start: NDArray[np.float64] | None = None,
-    ) -> Result:
-        """Descend as planned, with the theorem's step size. A `start` of one's own needs a `radius`."""
+    def _begin(self, problem: Problem, start: Start) -> Vector:
         if start is not None and self.radius is None:
             raise InvalidParameter(
                 "Expected radius=... with a start of your own, got none: the domain's radius bounds the distance from "
                 "its centre only. Pass a public bound on the distance of the minimiser from the start."
             )
-        return DescentSolver.run(self, plan, problem, meter=meter, random=random, start=start)
+        return starting_point(problem, start)
 
     def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         facts = facts_of(problem, plan.neighbours, plan.records)
@@ -170,8 +158,8 @@ def noisy_gradient_descent(
     lipschitz: float | None = None,
     records: int | None = None,
     max_steps: int = 5_000,
-    before: tuple[Release, ...] = (),
-    start: NDArray[np.float64] | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Run `NoisyGradientDescent` on a problem; with a `start` of one's own, `radius` is by default the diameter.

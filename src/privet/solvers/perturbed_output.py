@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet._checks import positive, whole
 from privet.accounting.numerics import upward
 from privet.errors import InvalidParameter
 from privet.plan import Computed, Meter, Plan, Release
@@ -19,8 +18,8 @@ from privet.solvers.descent import project
 from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
 from privet.solvers.minimiser_lattice import lattice_of, on_lattice, slack_of
-from privet.solvers.smooth_model import default_reach, gradient_bound, max_records
-from privet.solvers.solver import Result, ready, solve
+from privet.solvers.smooth_model import Perturbation, default_reach, gradient_bound, max_records
+from privet.solvers.solver import Releases, Result, ready, solve
 from privet.theory import output_perturbation_bound, plan_for
 
 MINIMISER = "minimiser"
@@ -50,7 +49,7 @@ class SolvedTo:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OutputPerturbation:
+class OutputPerturbation(Perturbation):
     """argmin over the domain of L(w) + (λ/2)‖w − centre‖², plus Gaussian noise, projected back.
 
     Promise: the guarantee meets the budget, however well or badly the problem is conditioned: the minimiser is
@@ -79,23 +78,7 @@ class OutputPerturbation:
     ('minimiser',)
     """
 
-    regularisation: float | None = None
-    clip: float | None = None
-    radius: float | None = None
-    max_records: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.radius is not None:
-            because = "the theorem balances noise and penalty with it"
-            use = "Pass a public bound on the distance of the minimiser from the centre."
-            positive("radius", self.radius, because=because, use=use)
-        if self.max_records is not None:
-            because = "rounding is allowed for so many records"
-            whole("max_records", self.max_records, because=because, use="Pass a plain int, or leave it out.")
-
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def plan(self, facts: Facts, budget: Budget, *, before: Releases = (), after: Releases = ()) -> Plan:
         clip = gradient_bound(facts, self.clip)
         strength = self._strength(facts, clip, check_budget(budget))
         minimiser = Release(
@@ -109,13 +92,7 @@ class OutputPerturbation:
             size=facts.dimension,
             noise_multiplier=math.nan if before or after else whole_noise(budget, facts.neighbours),
         )
-        blank = Plan(
-            releases=(*before, minimiser, *after),
-            records=facts.records,
-            neighbours=facts.neighbours,
-            unit=facts.unit,
-        )
-        return blank.calibrated(budget)
+        return Plan.of(facts, (*before, minimiser, *after)).calibrated(budget)
 
     def run(self, plan: Plan, problem: Problem, *, meter: Meter | None = None, random: Random | None = None) -> Result:
         """Solve and release."""
@@ -203,20 +180,12 @@ def output_perturbation(
     radius: float | None = None,
     records: int | None = None,
     max_records: int | None = None,
-    before: tuple[Release, ...] = (),
+    before: Releases = (),
     random: Random | None = None,
 ) -> Result:
     """Run `OutputPerturbation` on a generalised linear model with a convex, smooth loss.
 
-    Parameters
-    ----------
-    problem : what is minimised
-    budget : the (epsilon, delta) to meet
-    neighbours : which data sets must look alike
-    records : under "add_remove", a public guess of the number of records
-    before : releases made before, e.g. of feature ranges, that the same budget has to cover
-    random : the operating system's by default; a fixed seed invalidates the guarantee
-    others : as in `OutputPerturbation`
+    Other parameters are as in `solve`.
 
     Examples
     --------
@@ -232,7 +201,7 @@ def output_perturbation(
     Gaussian(noise_multiplier=8.44...).under('replace_one')
     """
     solver = OutputPerturbation(regularisation=regularisation, clip=clip, radius=radius, max_records=max_records)
-    return solve(solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random)
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random)
 
 
 def _bound(model: LinearProblem, distance: float, solved: SolvedTo, strength: float, stddev: float) -> float:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.accounting import calibrate
 from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan, Release
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
+
+Releases = tuple[Release, ...]
+Start = NDArray[np.float64] | None
+"""Where a descent begins; public. None for the domain's centre."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,15 +50,11 @@ class Solver(Protocol):
     the plan through the meter, all of them, in order, and nothing else.
     """
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def plan(self, facts: Facts, budget: Budget, *, before: Releases = (), after: Releases = ()) -> Plan:
         """What will be released, calibrated to the budget."""
-        ...
 
     def run(self, plan: Plan, problem: Problem, *, meter: Meter | None = None, random: Random | None = None) -> Result:
         """Run the plan on a problem; `meter` holds it already if other releases of it came before."""
-        ...
 
 
 def solve(
@@ -62,7 +64,7 @@ def solve(
     neighbours: Neighbours,
     *,
     records: int | None = None,
-    before: tuple[Release, ...] = (),
+    before: Releases = (),
     random: Random | None = None,
     **settings: Any,
 ) -> Result:
@@ -95,7 +97,7 @@ def solve(
     return result
 
 
-def ready(plan: Plan, meter: Meter | None, random: Random | None, *, made: tuple[Release, ...] = ()) -> Meter:
+def ready(plan: Plan, meter: Meter | None, random: Random | None, *, made: Releases = ()) -> Meter:
     """The meter of a run: the one that is given, or a new one, past the releases that were made before."""
     if meter is not None:
         if meter.plan != plan:
@@ -109,3 +111,14 @@ def ready(plan: Plan, meter: Meter | None, random: Random | None, *, made: tuple
         for _ in range(release.times):
             fresh.skip(release.name)
     return fresh
+
+
+def epsilon_beside(planned: Callable[[float], Plan], budget: Budget, neighbours: Neighbours) -> float:
+    """The largest epsilon of a release beside others with which all of `planned(epsilon)` meets the budget."""
+    return calibrate(
+        lambda epsilon: planned(epsilon).event,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        neighbours=neighbours,
+        between=(2.0**-30 * budget.epsilon, budget.epsilon),
+    )

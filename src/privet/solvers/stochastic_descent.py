@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from privet.clipping import Bounding, Clip
 from privet.errors import InvalidParameter
-from privet.plan import Meter, Plan, Release
+from privet.plan import Meter, Plan
 from privet.privacy import Budget, Neighbours, check_delta
 from privet.problems import Facts, Problem
 from privet.randomness import Random
@@ -24,7 +21,7 @@ from privet.solvers.descent import (
     starting_point,
 )
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.solver import Result, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep, StepSize, UpdateRule
 
 
@@ -73,7 +70,7 @@ class DPSGD(DescentSolver):
                 "in one way. Use clip=1.0."
             )
 
-    def _releases(self, facts: Facts, budget: Budget) -> tuple[tuple[Release, ...], dict[str, float]]:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         rule = self.bounding if self.bounding is not None else Clip(clip=self.clip)  # type: ignore[arg-type]
         return (gradient_release(facts, rule, steps=self.steps, sampling=self.sampling),), {}
 
@@ -102,8 +99,8 @@ def dp_sgd(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "average",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: NDArray[np.float64] | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Run `DPSGD` on a problem, all of it for one budget; other parameters as in `solve`.
@@ -142,8 +139,8 @@ def dp_gd(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "all",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: NDArray[np.float64] | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Full-batch descent on clipped gradients. Needs no Lipschitz constant, and claims no excess risk.
@@ -170,7 +167,7 @@ def follow(
     delta: float,
     update: UpdateRule,
     release: ReleaseRule = "average",
-    start: NDArray[np.float64] | None = None,
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Run a plan of gradients as it stands, with its own noise, and say what that promises at `delta`.

@@ -16,7 +16,7 @@ from privet.randomness import Random
 from privet.sampling import Sampling
 from privet.solvers.descent import Course, DescentSolver, ReleaseRule
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.solver import Result, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep, StepSize
 
 Vector = NDArray[np.float64]
@@ -66,7 +66,7 @@ class DPSVRG(DescentSolver):
         whole("epoch_steps", self.epoch_steps, least=2, because=because, use=use)
         positive("snapshot_noise", self.snapshot_noise, because="snapshots need noise too", use="Use 1.")
 
-    def _releases(self, facts: Facts, budget: Budget) -> tuple[tuple[Release, ...], dict[str, float]]:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         d, rule = facts.dimension, Clip(clip=self.clip)
         snapshot = Release(name="snapshots", of="gradients at a snapshot", bound=rule, size=d)
         differences = Release(
@@ -111,8 +111,8 @@ def dp_svrg(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "tail_average",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: Vector | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Run `DPSVRG` on a problem, all of it for one budget; other parameters as in `solve`.

@@ -18,7 +18,7 @@ from privet.randomness import Random
 from privet.sampling import FullBatch, Sampling
 from privet.solvers.descent import Course, DescentSolver, ReleaseRule
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.solver import Result, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep, StepSize
 
 Vector = NDArray[np.float64]
@@ -61,7 +61,7 @@ class ZerothOrder(DescentSolver):
         check_clip(self.clip)
         positive("spread", self.spread, because="the slope is a difference over it", use="Use e.g. 1e-3.")
 
-    def _releases(self, facts: Facts, budget: Budget) -> tuple[tuple[Release, ...], dict[str, float]]:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         slopes = Release(
             name="slopes",
             of="half differences of the loss along a public direction",
@@ -96,8 +96,8 @@ def zeroth_order_descent(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "average",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: Vector | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Run `ZerothOrder` on a problem, all of it for one budget; other parameters as in `solve`.
