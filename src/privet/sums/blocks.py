@@ -108,8 +108,8 @@ def shared(
     threads: int | None,
     *,
     outputs: int = 0,
-) -> list[tuple[IntArray, int]]:
-    """The shares of all threads; whole blocks each. BLAS itself is kept to one thread a caller.
+) -> tuple[IntArray, int]:
+    """The sum of all threads' shares; whole blocks each. BLAS itself is kept to one thread a caller.
 
     `outputs`, if not 0, says that the share leaves all work with features to `Work`, so that they may be 16-bit rows,
     and how many predictions a record has.
@@ -131,15 +131,16 @@ def workers_for(values: int, blocks: int, threads: int | None) -> int:
 
 def pooled(
     share: Callable[[Work, int, int], tuple[IntArray, int]], work: list[Work], edges: list[int], values: int
-) -> list[tuple[IntArray, int]]:
-    """Each worker's share of what lies between two edges."""
+) -> tuple[IntArray, int]:
+    """The sum of each worker's share of what lies between two edges, and of the counts that go with it."""
     if len(work) == 1 and (work[0].compiled or values < _BLAS_ALONE):
-        return [share(work[0], edges[0], edges[1])]
+        return share(work[0], edges[0], edges[1])
     with blas().limit(limits=1):
         if len(work) == 1:
-            return [share(work[0], edges[0], edges[1])]
+            return share(work[0], edges[0], edges[1])
         with ThreadPoolExecutor(len(work)) as pool:
-            return list(pool.map(share, work, edges[:-1], edges[1:]))
+            parts = list(pool.map(share, work, edges[:-1], edges[1:]))
+    return np.sum([units for units, _ in parts], axis=0), sum(within for _, within in parts)
 
 
 @cache

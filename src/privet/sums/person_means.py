@@ -18,7 +18,7 @@ from scipy import sparse
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
 from privet.clipping.rules import Bounding
 from privet.sums.blocks import IntArray, Work, blas, block_rows, pooled, product, workers_for
-from privet.sums.glm import Derivative, _rounded
+from privet.sums.glm import Derivative, rounded
 from privet.sums.per_record import _bounded
 from privet.sums.table import Table
 
@@ -134,7 +134,7 @@ def people_sum(
     clip_units = math.floor(rule.clip / step)
     rows, edges, counts = people.rows(chosen)
     check_count(len(counts), max_records)
-    theta_units, theta_step = _rounded(theta)
+    theta_units, theta_step = rounded(theta)
     z_step, a_step = table.step * theta_step, step / table.step
     shape = theta.shape if shape is None else shape
     outputs = 1 if len(shape) == 1 else shape[1]
@@ -169,14 +169,9 @@ def people_sum(
     workers = workers_for(int(edges[-1]) * columns, -(-int(edges[-1]) // size), threads)
     splits = [*np.searchsorted(edges, [edges[-1] * i // workers for i in range(workers)]).tolist(), len(counts)]
     work = [Work(table, people.labels, rows, size) for _ in range(workers)]
-    parts = pooled(share, work, splits, int(edges[-1]) * columns)
-    units = np.sum([units for units, _ in parts], axis=0)
-    return LatticeSum(
-        units=units if len(shape) == 1 else np.ascontiguousarray(units.reshape(outputs, -1).T),
-        step=step,
-        clip=rule.clip,
-        within=sum(within for _, within in parts),
-    )
+    units, within = pooled(share, work, splits, int(edges[-1]) * columns)
+    units = units if len(shape) == 1 else np.ascontiguousarray(units.reshape(outputs, -1).T)
+    return LatticeSum(units=units, step=step, clip=rule.clip, within=within)
 
 
 def people_scalar_sum(
@@ -204,7 +199,7 @@ def people_scalar_sum(
     clip_units = math.floor(clip / step)
     rows, edges, counts = people.rows(chosen)
     check_count(len(counts), max_records)
-    theta_units, theta_step = _rounded(theta)
+    theta_units, theta_step = rounded(theta)
     units = np.zeros(int(edges[-1]), dtype=np.int64)
     limits = np.repeat(_windows(counts), np.diff(edges)).astype(np.float64)
     size = min(block_rows(table.shape[1]), 64 * max(1, -(-len(units) // 64)))
