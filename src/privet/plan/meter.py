@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import IntArray, Vector
 from privet.clipping import Adaptive, Bounding, LatticeSum
 from privet.errors import InvalidParameter, PrivetError
 from privet.noise import add_gaussian
@@ -18,8 +18,6 @@ from privet.plan.release import Release
 from privet.privacy import Guarantee
 from privet.randomness import Random, system_random
 
-Vector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 _COUNT_BITS = 12  # a standard deviation of noise on counts is at least 2¹² lattice steps
 FIXED_SEED = "fixed seed: whoever knows it can subtract the noise"
 

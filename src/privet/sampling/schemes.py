@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between, whole
 from privet.accounting import Event
+from privet.arrays import IntArray
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 from privet.randomness import Random, binomial, choose
-
-IntArray = NDArray[np.int64]
 
 
 @runtime_checkable

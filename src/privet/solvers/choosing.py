@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between, whole
 from privet.accounting import Event, ExponentialMechanism
+from privet.arrays import Vector
 from privet.clipping import Bounding
 from privet.clipping.lattice import MOST_RECORDS, check_clip
 from privet.errors import InvalidParameter
@@ -28,7 +28,6 @@ from privet.solvers.solver import Releases, Result, Start, ready, solve
 from privet.solvers.stochastic_descent import DPSGD
 from privet.solvers.updates import UpdateRule
 
-Vector = NDArray[np.float64]
 CHOICE = "choice"
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between, whole
+from privet.arrays import Vector
 from privet.clipping import Bounding
 from privet.errors import Interrupted, InvalidParameter
 from privet.geometry import ConvexSet
@@ -24,7 +24,6 @@ from privet.solvers.progress import shown
 from privet.solvers.solver import Releases, Result, Start, ready
 from privet.solvers.updates import UpdateRule
 
-Vector = NDArray[np.float64]
 ReleaseRule = Literal["average", "last", "all", "tail_average"]
 """What is published of w_0, …, w_k after k noisy gradients: their mean, the last, all of them, or the mean of the last
 half (or another `tail`). They cost the same: what is not shown is post-processing (lecture 13, Wu, section 1.2)."""

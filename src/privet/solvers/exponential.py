@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting import ExponentialMechanism
+from privet.arrays import Vector
 from privet.clipping.lattice import MOST_RECORDS, check_clip
 from privet.errors import InvalidParameter
 from privet.plan import Bounded, Meter, Plan, Release
@@ -27,7 +27,6 @@ from privet.solvers.scores import climbed, compared, interval, knots_of
 from privet.solvers.solver import Releases, Result, epsilon_beside, ready
 from privet.theory import exponential_mechanism_bound
 
-Vector = NDArray[np.float64]
 DRAW = "draw"
 _BITS = 40  # of the place inside a piece
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between, positive
+from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan, Release, SecondMoments
@@ -20,7 +20,6 @@ from privet.solvers.gradient import PrivateGradient
 from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep
 
-Vector = NDArray[np.float64]
 SECOND_MOMENT = "second moment XᵀX"
 
 

@@ -17,15 +17,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from privet.arrays import Vector
 from privet.geometry.whole_space import WholeSpace
 from privet.problems import LinearProblem
 from privet.solvers.smooth_model import smoothness
 from privet.sums import gram_sum
-
-Vector = NDArray[np.float64]
 
 _DEPTH = 128  # products added up in one go
 _ROWS = 64 * _DEPTH  # records in memory at a time

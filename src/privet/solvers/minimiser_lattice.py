@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import IntArray, Vector
 from privet.errors import InvalidParameter
 from privet.solvers.minimise import Minimiser
 
-Vector = NDArray[np.float64]
 _LATTICE = 40  # bits of the noise's standard deviation
 
 
@@ -33,7 +32,7 @@ def slack_of(step: float, solver: Minimiser) -> float:
     return math.sqrt(math.prod(solver.problem.shape)) * step + 2.0**-48 * furthest
 
 
-def on_lattice(w: Vector, step: float, solver: Minimiser) -> NDArray[np.int64]:
+def on_lattice(w: Vector, step: float, solver: Minimiser) -> IntArray:
     """`w` in whole steps, each coordinate within reach, so that nothing overflows; private."""
     furthest = solver.reach + float(np.linalg.norm(solver.start))
     return np.rint(np.clip(w, -furthest, furthest) / step).astype(np.int64)

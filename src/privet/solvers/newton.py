@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between, is_number
+from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.clipping.rules import FloatArray
 from privet.errors import InvalidParameter
@@ -33,7 +33,6 @@ from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep
 from privet.sums import curvature_sum
 
-Vector = NDArray[np.float64]
 _TURN = "one record turns the inverse Hessian by at most k/(l^2 + lk), k its curvature and l what is added to it"
 
 

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between
 from privet.accounting.numerics import upward
+from privet.arrays import BoolArray, Vector
 from privet.clipping import Clip
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
@@ -23,7 +23,6 @@ from privet.solvers.one_step import OneStep
 from privet.solvers.solver import Releases
 from privet.sums import norm_counts, sandwich_sums
 
-Vector = NDArray[np.float64]
 NORMS = "gradient norms"
 GRADIENT = "final gradient"
 BREAD = "final Hessian"
@@ -99,7 +98,7 @@ class NewtonInference:
             for release in wanted
         )
 
-    def run(self, problem: Problem, theta: Vector, *, altered: NDArray[np.bool_], meter: Meter) -> OneStep:
+    def run(self, problem: Problem, theta: Vector, *, altered: BoolArray, meter: Meter) -> OneStep:
         """Make all of them at `theta`, which must be public. `altered` marks the records to count; private."""
         plan = meter.plan
         check_problem(plan, problem)
@@ -108,7 +107,7 @@ class NewtonInference:
         return self._made(problem, facts.smoothness or 0.0, theta, altered, meter)  # type: ignore[arg-type]  # linear
 
     def _made(
-        self, problem: LinearProblem, smoothness: float, theta: Vector, altered: NDArray[np.bool_], meter: Meter
+        self, problem: LinearProblem, smoothness: float, theta: Vector, altered: BoolArray, meter: Meter
     ) -> OneStep:
         most = meter.plan.max_records(GRADIENT)
         clip = self._chosen(problem, theta, most, meter) if self.choose_clip else self.clip

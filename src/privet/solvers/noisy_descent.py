@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from privet._checks import whole
+from privet.arrays import Vector
 from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
@@ -14,7 +15,7 @@ from privet.plan.plan import check_budget
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
-from privet.solvers.descent import Course, DescentSolver, ReleaseRule, Vector, gradient_release, starting_point
+from privet.solvers.descent import Course, DescentSolver, ReleaseRule, gradient_release, starting_point
 from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.stochastic_descent import along_gradients
 from privet.solvers.updates import GradientStep, StepSize

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from privet.accounting import calibrate
+from privet.arrays import Vector
 from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan, Release
 from privet.plan.plan import check_budget
@@ -18,7 +16,7 @@ from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
 
 Releases = tuple[Release, ...]
-Start = NDArray[np.float64] | None
+Start = Vector | None
 """Where a descent begins; public. None for the domain's centre."""
 
 
@@ -31,11 +29,11 @@ class Result:
     Everything here is public once the result is.
     """
 
-    coef: NDArray[np.float64]
+    coef: Vector
     guarantee: Guarantee
     plan: Plan
     bound: float | None = None
-    iterates: NDArray[np.float64] | None = None
+    iterates: Vector | None = None
 
     def __repr__(self) -> str:
         return f"Result(shape={self.coef.shape}, {self.guarantee})"

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between, positive
+from privet.arrays import Vector
 
-Vector = NDArray[np.float64]
 StepSize = float | Callable[[int], float]
 """A constant, or a function of the step, which is counted from 1."""
 Move = Callable[[Vector, Vector, float], Vector]

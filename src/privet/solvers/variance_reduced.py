@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import positive, whole
+from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.plan import Meter, Plan, Release
 from privet.privacy import Budget, Neighbours
@@ -18,8 +18,6 @@ from privet.solvers.descent import Course, DescentSolver, ReleaseRule
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep, StepSize
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

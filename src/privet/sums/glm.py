@@ -11,13 +11,13 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.arrays import IntArray, Vector
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
 from privet.clipping.rules import Bounding, Clip, Declared, FloatArray
 from privet.errors import InvalidParameter
-from privet.sums.blocks import IntArray, Work, product, shared
+from privet.sums.blocks import Work, product, shared
 from privet.sums.table import Table
 
 _THETA_BITS = 37  # with rows of 2^15 units, by Cauchy and Schwarz no partial sum of ⟨x, θ⟩ reaches 2^53
@@ -32,8 +32,8 @@ class Derivative(Protocol):
 def glm_sum(
     derivative: Derivative,
     table: Table,
-    labels: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    labels: Vector,
+    theta: Vector,
     *,
     rule: Bounding,
     indices: IntArray | None = None,
@@ -98,8 +98,8 @@ def glm_sum(
 def scalar_sum(
     scalar: Derivative,
     table: Table,
-    labels: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    labels: Vector,
+    theta: Vector,
     *,
     clip: float,
     indices: IntArray | None = None,
@@ -139,7 +139,7 @@ def scalar_sum(
     return LatticeSum(units=units, step=step, clip=clip)
 
 
-def gram_sum(table: Table, *, weights: NDArray[np.float64] | None = None, threads: int | None = None) -> LatticeSum:
+def gram_sum(table: Table, *, weights: Vector | None = None, threads: int | None = None) -> LatticeSum:
     """Σ x xᵀ, exactly. One record moves it by at most row_norm² in Frobenius norm.
 
     With `weights`, each row is first multiplied by its own, which is at most 1, and rounded towards zero; rows whose
@@ -166,7 +166,7 @@ def gram_sum(table: Table, *, weights: NDArray[np.float64] | None = None, thread
     return LatticeSum(units=units, step=table.step**2, clip=table.row_norm * table.row_norm)
 
 
-def outer(x: Any, weight: NDArray[np.float64] | None = None) -> IntArray:
+def outer(x: Any, weight: Vector | None = None) -> IntArray:
     """Σ r rᵀ over a block's rows, r the row itself, or its product with the weight, each value towards zero."""
     if weight is not None and isinstance(x, np.ndarray):
         x = np.trunc(x * weight[:, None])
@@ -178,8 +178,8 @@ def outer(x: Any, weight: NDArray[np.float64] | None = None) -> IntArray:
 
 
 def _bounded(
-    a: NDArray[np.float64],
-    inverse: NDArray[np.float64],
+    a: Vector,
+    inverse: Vector,
     rule: Bounding,
     clip_units: int,
     x_step: float,
@@ -212,15 +212,15 @@ def _bounded(
     return within
 
 
-def _norms(a: NDArray[np.float64]) -> NDArray[np.float64]:
+def _norms(a: Vector) -> Vector:
     """l2 norms of rows, without overflow."""
     largest = np.abs(a).max(axis=1)
     scale = np.where(largest > 0, largest, 1.0)[:, None]
-    norms: NDArray[np.float64] = np.sqrt(np.square(a / scale).sum(axis=1)) * scale[:, 0]
+    norms: Vector = np.sqrt(np.square(a / scale).sum(axis=1)) * scale[:, 0]
     return norms
 
 
-def rounded(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def rounded(theta: Vector) -> tuple[Vector, float]:
     """θ as whole multiples of a power of two, so that ⟨x, θ⟩ is exact: a change below ‖θ‖ × 2^-35 in each entry."""
     largest = float(np.abs(theta).max(initial=0.0))
     if not math.isfinite(largest):

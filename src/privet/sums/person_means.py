@@ -12,17 +12,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.arrays import IntArray, Vector
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
 from privet.clipping.rules import Bounding
-from privet.sums.blocks import IntArray, Work, blas, block_rows, pooled, product, workers_for
+from privet.sums.blocks import Work, blas, block_rows, pooled, product, workers_for
 from privet.sums.glm import Derivative, rounded
 from privet.sums.per_record import _bounded
 from privet.sums.table import Table
 
-Vector = NDArray[np.float64]
 _MOST_ROWS = 4096  # of a block; as `block_rows` has it
 _FEW = 128  # rows of a person that may each be 2^46 units long
 

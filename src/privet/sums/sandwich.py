@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import IntArray, Vector
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_clip, check_count
 from privet.errors import InvalidParameter
-from privet.sums.blocks import IntArray, Work, shared
+from privet.sums.blocks import Work, shared
 from privet.sums.glm import Derivative, outer, rounded
 from privet.sums.table import Table
 
@@ -20,8 +20,8 @@ _CLIP_BITS = 20  # of a gradient of the clip's length
 def curvature_sum(
     curvature: Derivative,
     table: Table,
-    labels: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    labels: Vector,
+    theta: Vector,
     *,
     smoothness: float,
     max_records: int = MOST_RECORDS,
@@ -77,7 +77,7 @@ def _extra_bits(count: int, max_records: int) -> int:
     return extra
 
 
-def _bent(curvature: NDArray[np.float64], smoothness: float, finer: float) -> NDArray[np.float64]:
+def _bent(curvature: Vector, smoothness: float, finer: float) -> Vector:
     """√(curvature ÷ smoothness) × finer, at most `finer`, so that rounding makes no row longer; 0 if not finite."""
     curvature[~np.isfinite(curvature)] = 0.0
     with np.errstate(over="ignore"):
@@ -88,8 +88,8 @@ def sandwich_sums(
     derivative: Derivative,
     curvature: Derivative,
     table: Table,
-    labels: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    labels: Vector,
+    theta: Vector,
     *,
     clip: float,
     smoothness: float,
@@ -155,10 +155,10 @@ def sandwich_sums(
 def norm_counts(
     derivative: Derivative,
     table: Table,
-    labels: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    labels: Vector,
+    theta: Vector,
     *,
-    edges: NDArray[np.float64],
+    edges: Vector,
     max_records: int = MOST_RECORDS,
     threads: int | None = None,
 ) -> LatticeSum:
