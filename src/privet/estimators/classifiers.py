@@ -18,8 +18,7 @@ from privet.data import class_list, labels, places
 from privet.errors import InvalidParameter
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.linear import PrivateLinearModel
-from privet.estimators.preparing import Posed, Vector
-from privet.estimators.reading import Records
+from privet.estimators.preparing import Posed, Records, Vector
 from privet.estimators.weights import balanced, class_count_release, class_factors
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
 from privet.plan import Meter, Release
@@ -39,12 +38,6 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # on scikit-learn's tiny test tables, as privacy must have it
         return tags
-
-    def _loss(self, classes: int) -> Loss:
-        raise NotImplementedError
-
-    def _planned_loss(self, classes: int) -> Loss:
-        return self._loss(classes)
 
     def _task(self, loss: Loss) -> Any:
         return "several" if loss.outputs > 1 else "binary"

@@ -13,8 +13,7 @@ from sklearn.utils import Tags
 
 from privet.data import one_row_each
 from privet.errors import InvalidParameter
-from privet.estimators.preparing import Posed, Vector
-from privet.estimators.reading import Records
+from privet.estimators.preparing import Posed, Records, Vector
 from privet.estimators.regressors import LinearRegressor
 from privet.losses import CappedPoissonLoss, Loss
 from privet.plan import Histograms, Meter, Release
@@ -62,7 +61,7 @@ class PoissonRegressor(LinearRegressor):
         tags.target_tags.positive_only = True
         return tags
 
-    def _planned_loss(self, classes: int) -> Loss:
+    def _loss(self, classes: int) -> Loss:
         return CappedPoissonLoss(most=1.0)  # whose cap is learnt, or in units that are
 
     def _task(self, loss: Loss) -> Any:

@@ -23,7 +23,7 @@ from privet.solvers.newton_inference import BREAD
 
 if TYPE_CHECKING:
     from privet.estimators.outline import Outline
-    from privet.estimators.reading import Records
+    from privet.estimators.preparing import Records
 
 Vector = NDArray[np.float64]
 _LEAST_CONDITIONING = 1.5  # least eigenvalue of the noisy Hessian ÷ the typical norm of its noise
@@ -97,10 +97,7 @@ class WithIntervals:
         sure is a coefficient". Raises `NoProvenBound` with the reason if the fit was refused them.
         """
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise InvalidParameter(
-                f"Expected level in (0, 1), got {level!r}: it is the probability to cover. Use 0.95."
-            )
+        between("level", level, 0, 1, because="it is the probability to cover", use="Use 0.95.")
         known: Uncertainty | None = vars(self).get("_uncertainty")
         if known is None:
             raise InvalidParameter(

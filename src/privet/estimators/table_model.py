@@ -16,7 +16,7 @@ from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.linear import PrivateLinearModel
-from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.outline import Outline, Size, outlined, share_noise
 from privet.estimators.regressors import LinearRegression
 from privet.estimators.reserving import reserve
 from privet.plan import Meter, Plan
@@ -27,7 +27,6 @@ from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
 
 _LEARNING_SHARE = 0.1  # of the budget, for what the schema leaves open
-_MOST_NOISE = 2.0**16
 _NAMES = 8  # that a category of unknown names is taken to have when a fit is planned
 
 
@@ -203,8 +202,8 @@ def _outline(
     learner, before = None, ()
     if schema.unknown:
         learner = _learner(schema, budget, groups)
-        noise = max(whole_noise(budget, neighbours) / math.sqrt(_LEARNING_SHARE), 2.0**-9)
-        before = learner.releases(noise_multiplier=_affordable(noise))  # type: ignore[assignment]
+        noise = share_noise(whole_noise(budget, neighbours), _LEARNING_SHARE, budget.epsilon, most=2.0**16)
+        before = learner.releases(noise_multiplier=noise)  # type: ignore[assignment]
     target = nominal.target
     size = Size(
         records=count,
@@ -231,15 +230,6 @@ def _nominal(schema: Schema) -> Schema:
     if target is not None and target.column in schema.unknown:
         target = replace(target, values=names[:2]) if target.kind == "label" else replace(target, low=0.0, high=1.0)
     return replace(schema, columns=columns, target=target)
-
-
-def _affordable(noise: float) -> float:
-    if noise > _MOST_NOISE:
-        raise InvalidParameter(
-            "Expected an epsilon from which the open part of the schema can be learnt, got a smaller one: the noise "
-            "would drown any table. Use a larger epsilon, or write ranges and values into the schema."
-        )
-    return noise
 
 
 def estimator_for(schema: Schema, budget: Budget, neighbours: Neighbours, records: int | None) -> PrivateLinearModel:

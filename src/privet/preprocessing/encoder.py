@@ -8,19 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from privet._checks import one_of
 from privet.data.tables import check_header
 from privet.errors import InvalidParameter
 from privet.preprocessing.encoding import (
     check_extra,
     check_known,
+    decode_target,
     encode,
+    encode_target,
     feature_bounds,
     feature_names,
     features,
     row_scale,
 )
 from privet.preprocessing.schema import Schema, Target
-from privet.preprocessing.targets import decode_target, encode_target
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -77,7 +79,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features; public."""
-        check_known(self._schema(), self.schema.columns)
+        check_known(self._schema())
         return np.array(feature_names(self.schema), dtype=object)
 
     def features(self, table: Any) -> NDArray[np.float64]:
@@ -122,12 +124,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _check(self, table: Any) -> None:
         schema = self._schema()
-        check_known(schema, schema.columns)
-        if self.extra not in ("ignore", "refuse"):
-            raise InvalidParameter(
-                f"Expected extra to be 'ignore' or 'refuse', got {self.extra!r}: nothing says what to do with columns "
-                "that the schema does not mention. Use 'ignore'."
-            )
-        if self.extra == "refuse":
+        check_known(schema)
+        because = "nothing says what to do with columns that the schema does not mention"
+        if one_of("extra", self.extra, ("ignore", "refuse"), because=because, use="Use 'ignore'.") == "refuse":
             check_extra(schema, table)
         check_header(table, list(schema.columns))

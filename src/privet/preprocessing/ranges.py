@@ -151,14 +151,9 @@ def private_ranges(
 
 def check_noise(noise_multiplier: float) -> float:
     """Return `noise_multiplier` if a histogram can carry such noise, else say why not."""
+    because, use = "less hides nobody, more leaves nothing to learn", "Calibrate it to a budget, as learn_schema does."
     return between(
-        "noise_multiplier",
-        noise_multiplier,
-        2.0**-10,
-        2.0**20,
-        closed=(True, True),
-        because="less hides nobody, more leaves nothing to learn",
-        use="Calibrate it to a budget, as learn_schema does.",
+        "noise_multiplier", noise_multiplier, 2.0**-10, 2.0**20, closed=(True, True), because=because, use=use
     )
 
 
