@@ -160,14 +160,21 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
     )
 
 
-def share_noise(whole_budget: float, share: float, epsilon: float, *, most: float = 2.0**19) -> float:
+def share_noise(
+    whole_budget: float,
+    share: float,
+    epsilon: float,
+    *,
+    most: float = 2.0**19,
+    what: str = "ranges",
+    public: str = "pass row_norm=..., a public bound on the norm of a row",
+) -> float:
     """The noise multiplier of a release that spends `share` of the budget, `whole_budget` being that of all of it."""
     noise = max(whole_budget / math.sqrt(share), 2.0**-9)
     if noise > most:
         raise InvalidParameter(
-            f"Expected an epsilon from which names and ranges can be learnt, got {epsilon!r}: the noise would drown "
-            "any table. Use a larger epsilon, or say in public what is to be learnt: row_norm=... of an estimator, "
-            "ranges and values in a schema."
+            f"Expected an epsilon from which {what} can be learnt, got {epsilon!r}: the noise would drown any table. "
+            f"Use a larger epsilon, or {public}."
         )
     return noise
 

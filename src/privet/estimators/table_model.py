@@ -202,7 +202,9 @@ def _outline(
     learner, before = None, ()
     if schema.unknown:
         learner = _learner(schema, budget, groups)
-        noise = share_noise(whole_noise(budget, neighbours), _LEARNING_SHARE, budget.epsilon, most=2.0**16)
+        what, public = "the open part of the schema", "write ranges and values into the schema"
+        all_of_it, most = whole_noise(budget, neighbours), 2.0**16
+        noise = share_noise(all_of_it, _LEARNING_SHARE, budget.epsilon, most=most, what=what, public=public)
         before = learner.releases(noise_multiplier=noise)  # type: ignore[assignment]
     target = nominal.target
     size = Size(

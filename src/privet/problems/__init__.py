@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privet.problems.facts import Facts, facts_of
 from privet.problems.grouped import GroupedProblem
-from privet.problems.linear_problem import LinearProblem
+from privet.problems.linear_model import LinearProblem
 from privet.problems.make import glm, per_record
 from privet.problems.protocol import Problem
 from privet.problems.records import RecordProblem

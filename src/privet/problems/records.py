@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Vector
 from privet.clipping import Bounding, Clip, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
 from privet.losses import RecordLoss, Ridge
 from privet.privacy import Unit
+from privet.problems.protocol import Batch
 from privet.sums import record_sum
-
-Vector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class RecordProblem:
@@ -38,7 +37,7 @@ class RecordProblem:
         return int(self.X.shape[0])
 
     def gradient_sum(
-        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, max_records: int = MOST_RECORDS
+        self, theta: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         return self._sum(lambda X, y: self._gradients(theta, X, y), self.shape, rule, indices, max_records)
 
@@ -46,13 +45,7 @@ class RecordProblem:
         return np.asarray(self._gradients(theta, self.X, self.y).mean(axis=0)) + self.ridge.gradient(theta)
 
     def difference_sum(
-        self,
-        theta: Vector,
-        anchor: Vector,
-        *,
-        rule: Bounding,
-        indices: IntArray | None = None,
-        max_records: int = MOST_RECORDS,
+        self, theta: Vector, anchor: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         def differences(X: Any, y: Any) -> NDArray[Any]:
             return np.asarray(self._gradients(theta, X, y) - self._gradients(anchor, X, y))
@@ -60,13 +53,7 @@ class RecordProblem:
         return self._sum(differences, self.shape, rule, indices, max_records)
 
     def slope_sum(
-        self,
-        theta: Vector,
-        direction: Vector,
-        *,
-        clip: float,
-        indices: IntArray | None = None,
-        max_records: int = MOST_RECORDS,
+        self, theta: Vector, direction: Vector, *, clip: float, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         def slopes(X: Any, y: Any) -> NDArray[Any]:
             ahead, behind = (self.loss.values(theta + sign * direction, X, y) for sign in (1, -1))
@@ -86,7 +73,7 @@ class RecordProblem:
         contributions: Callable[[Any, Any], NDArray[Any]],
         shape: tuple[int, ...],
         rule: Bounding,
-        indices: IntArray | None,
+        indices: Batch,
         max_records: int,
     ) -> LatticeSum:
         """Bounded sum, a block of records at a time.
