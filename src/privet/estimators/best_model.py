@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-Vector = NDArray[np.float64]
+from privet.arrays import Vector
 
 
 def _has(method: str) -> Callable[[Any], bool]:

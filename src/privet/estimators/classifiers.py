@@ -14,11 +14,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from privet.arrays import Vector
 from privet.data import class_list, labels, places
 from privet.errors import InvalidParameter
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.linear import PrivateLinearModel
-from privet.estimators.preparing import Posed, Records, Vector
+from privet.estimators.preparing import Posed, Records
 from privet.estimators.weights import balanced, class_count_release, class_factors
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
 from privet.plan import Meter, Release

@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
+from privet.arrays import Vector
 from privet.data import one_row_each
 from privet.errors import InvalidParameter
-from privet.estimators.preparing import Posed, Records, Vector
+from privet.estimators.preparing import Posed, Records
 from privet.estimators.regressors import LinearRegressor
 from privet.losses import CappedPoissonLoss, Loss
 from privet.plan import Histograms, Meter, Release

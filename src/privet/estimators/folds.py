@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from privet._checks import whole
+from privet.arrays import IntArray
 from privet.errors import InvalidParameter
 from privet.problems.grouped import numbered
 from privet.randomness import integers_below, system_random
@@ -48,7 +48,7 @@ class IndependentFolds:
         because = "each fold is tested on by a model that has not seen it"
         self.n_splits = whole("n_splits", n_splits, least=2, because=because, use="Use 5.")
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[IntArray, IntArray]]:
         """Indices of the rows to train on and to test on, for each fold; by `groups`, a person's rows stay together."""
         try:
             check_consistent_length(X, y)

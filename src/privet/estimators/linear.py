@@ -8,13 +8,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import is_whole, positive, whole
+from privet.arrays import IntArray, Vector
 from privet.data import matrix
 from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.intervals import WithIntervals
@@ -30,7 +30,6 @@ from privet.problems import LinearProblem
 from privet.problems.grouped import numbered
 from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
 
-Vector = NDArray[np.float64]
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
 
@@ -204,7 +203,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return table
 
-    def _people(self, groups: Any, rows: int) -> NDArray[np.int64] | None:
+    def _people(self, groups: Any, rows: int) -> IntArray | None:
         """Whose row each is; None if every row stands for itself."""
         if groups is None:
             return None

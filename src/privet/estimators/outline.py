@@ -150,13 +150,7 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     return Outline(
-        plan=plan,
-        budget=budget,
-        effective=effective,
-        columns=columns,
-        ranges=ranges,
-        norms=norms,
-        final=final,
+        plan=plan, budget=budget, effective=effective, columns=columns, ranges=ranges, norms=norms, final=final
     )
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import BoolArray, IntArray, Vector
 from privet.data import one_row_each
 from privet.estimators.outline import Outline, Size
 from privet.estimators.weights import Weights
@@ -23,7 +23,6 @@ from privet.sums import bounded_table
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
-Vector = NDArray[np.float64]
 _LEAST_NORM = 2.0**-4
 # How much longer rows may be once centred, as the same change of a value is then up to twice as long. Of 0, 1, 1.5 and
 # 2, this did best or as well on held-out training rows of four tables, at epsilon 0.1 and 1.
@@ -38,7 +37,7 @@ class Records:
     table: Any
     target: Any
     weights: Weights | None
-    people: NDArray[np.int64] | None
+    people: IntArray | None
     size: Size
 
 
@@ -52,7 +51,7 @@ class Posed:
     unit: float = 1.0
     origin: float = 0.0
     ends: tuple[float, float] = (-math.inf, math.inf)
-    outside: NDArray[np.bool_] | None = None
+    outside: BoolArray | None = None
     assumptions: tuple[str, ...] = ()
 
 
@@ -112,10 +111,7 @@ def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: fl
     keep = np.asarray(loss.admissible(labels), dtype=bool)
     rows = scaling.rows(data.table)
     table = bounded_table(
-        data.table if rows is None else rows,
-        row_norm=1.0,
-        keep=keep,
-        prepare=scaling.prepare if rows is None else None,
+        data.table if rows is None else rows, row_norm=1.0, keep=keep, prepare=scaling.prepare if rows is None else None
     )
     known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), Ridge(alpha=alpha)
     if data.people is None:

@@ -10,11 +10,12 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils import Tags
 
+from privet.arrays import Vector
 from privet.data import vector
 from privet.errors import InvalidParameter
 from privet.estimators.intervals import NOTICED, WithIntervals
 from privet.estimators.linear import PrivateLinearModel
-from privet.estimators.preparing import Posed, Records, Vector
+from privet.estimators.preparing import Posed, Records
 from privet.losses import HuberLoss, Loss, SmoothedQuantileLoss, SquaredLoss
 from privet.plan import Meter
 from privet.preprocessing.scaling import Scaling

@@ -30,7 +30,6 @@ from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.randomness import Random, integers_below, uniforms
 from privet.sampling import FullBatch
 
-Vector = NDArray[np.float64]
 _OURS = ("account", "classes", "delta", "epsilon", "neighbours", "random_state", "records", "target_range")
 _SEARCH = "search"
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Vector
 from privet.data import grouped_by
 from privet.errors import InvalidParameter, LittleSignal
 from privet.estimators.classifiers import LogisticRegression
@@ -58,7 +59,7 @@ class TableModel:
         encoder = TableEncoder(self.schema)
         return encoder.decode_target(self.estimator.predict(encoder.features(table)))
 
-    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+    def predict_proba(self, table: Any) -> Vector:
         """The probability of each class of the target, in the schema's order."""
         if not isinstance(self.estimator, LogisticRegression):
             raise InvalidParameter(
@@ -75,12 +76,7 @@ class TableModel:
 
 
 def plan_table(
-    schema: Schema,
-    *,
-    records: int,
-    budget: Budget,
-    neighbours: Neighbours = "replace_one",
-    groups: str | None = None,
+    schema: Schema, *, records: int, budget: Budget, neighbours: Neighbours = "replace_one", groups: str | None = None
 ) -> Plan:
     """What `fit_table` will release on a table of `records` rows (or people, with `groups`); no table is opened.
 
@@ -160,7 +156,7 @@ def fit_table(
     return TableModel(schema=schema, estimator=estimator)
 
 
-def _encoded(schema: Schema, table: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _encoded(schema: Schema, table: Any) -> tuple[Vector, Vector]:
     encoder = TableEncoder(schema)
     return encoder.features(table), encoder.encode_target(table)
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet._checks import is_number, positive
+from privet.arrays import Vector
 from privet.data import vector
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Release
 
 CLASS_COUNTS = "class counts"
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -141,11 +141,7 @@ class Plan:
         return replace(found, unit=self.unit, assumptions=(*found.assumptions, *bounds, *people))
 
     def calibrated(
-        self,
-        budget: Budget,
-        *,
-        shares: Mapping[str, float] | None = None,
-        ratios: Mapping[str, float] | None = None,
+        self, budget: Budget, *, shares: Mapping[str, float] | None = None, ratios: Mapping[str, float] | None = None
     ) -> Plan:
         """The same plan with the least noise that meets `budget`, on the safe side.
 

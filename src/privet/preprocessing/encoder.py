@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from privet._checks import one_of
+from privet.arrays import Vector
 from privet.data.tables import check_header
 from privet.errors import InvalidParameter
 from privet.preprocessing.encoding import (
@@ -69,7 +70,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self._check(table)
         return encode(self.schema, table, as_csr=self.as_csr)
 
-    def encode_target(self, data: Any) -> NDArray[np.float64]:
+    def encode_target(self, data: Any) -> Vector:
         """As `encode_target` with the schema's target: from the table or from the column itself."""
         return encode_target(self._target(), data)
 
@@ -82,13 +83,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         check_known(self._schema())
         return np.array(feature_names(self.schema), dtype=object)
 
-    def features(self, table: Any) -> NDArray[np.float64]:
+    def features(self, table: Any) -> Vector:
         """(records, features) in their own units, for an estimator with `bounds=encoder.bounds`. Private."""
         self._check(table)
         return features(self.schema, table)
 
     @property
-    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def bounds(self) -> tuple[Vector, Vector]:
         """The public ranges of `features`."""
         return feature_bounds(self._schema())
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.arrays import IntArray, Vector
 from privet.data.cells import Codes, Numbers, Reader
 from privet.data.columns import cells_of
 from privet.data.tables import header, is_table, read
@@ -18,9 +19,8 @@ from privet.errors import InvalidParameter
 from privet.preprocessing.scaling import scaling_from
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
-Floats = NDArray[np.float64]
-Slot = tuple[int, NDArray[np.int64], Floats, NDArray[np.int64]]
-Value = Callable[[Column, Floats], Floats]
+Slot = tuple[int, IntArray, Vector, IntArray]
+Value = Callable[[Column, Vector], Vector]
 
 
 def row_scale(columns: int) -> float:
@@ -46,7 +46,7 @@ def encode(schema: Schema, table: Any, *, as_csr: bool = False) -> Any:
     return _filled(schema, table, as_csr=as_csr, constant=scale, value=lambda column, x: _scaled(column, x) * scale)
 
 
-def features(schema: Schema, table: Any) -> Floats:
+def features(schema: Schema, table: Any) -> Vector:
     """The table in its own units: numbers (after log1p where the schema says log), NaN for missing ones; 0/1 blocks.
 
     Their ranges are `feature_bounds`. Private.
@@ -54,7 +54,7 @@ def features(schema: Schema, table: Any) -> Floats:
     return np.asarray(_filled(schema, table, as_csr=False, constant=None, value=lambda column, x: x))
 
 
-def feature_bounds(schema: Schema) -> tuple[Floats, Floats]:
+def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
     """The public ranges of `features`."""
     check_known(schema)
     low: list[float] = []
@@ -141,7 +141,7 @@ def _slot(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Sl
     return place, np.where(gone, absent, place), np.where(gone, one, values), np.flatnonzero(gone)
 
 
-def _scaled(column: Column, values: Floats) -> Floats:
+def _scaled(column: Column, values: Vector) -> Vector:
     """Values of one column in [-1, 1], missing ones 0: by the scaler that the estimators use."""
     if isinstance(column, Category):
         return values
@@ -177,7 +177,7 @@ def _csr(columns: Sequence[Slot], count: int, width: int, scale: float) -> spars
     return sparse.csr_array((values[held], places[held], starts), shape=(count, width))
 
 
-def encode_target(target: Target, data: Any) -> Floats:
+def encode_target(target: Target, data: Any) -> Vector:
     """Labels as class indices 0, 1, …; numbers and counts clipped to their range, numbers after log1p if so. Private.
 
     What is missing, unlisted or unreadable becomes NaN, whose record the losses zero out; nothing is raised

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import calibrate
+from privet.arrays import IntArray
 from privet.data import grouped_by, one_row_each
 from privet.data.cells import Names, Numbers
 from privet.data.tables import read
@@ -44,7 +44,7 @@ class Opened:
 
     columns: dict[str, NDArray[Any]]
     names: dict[str, Names]
-    people: NDArray[np.int64] | None
+    people: IntArray | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

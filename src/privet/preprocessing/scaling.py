@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.arrays import BoolArray, Vector
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 
 _ROWS = 1 << 12
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -60,7 +58,7 @@ class Scaling:
         return np.where(width > 0, width, 1.0)
 
     @property
-    def _holds_zero(self) -> NDArray[np.bool_]:
+    def _holds_zero(self) -> BoolArray:
         if self.centred:
             return np.asarray((self.low == 0) & (self.high == 1))
         return np.asarray((self.low <= 0) & (self.high >= 0))

@@ -91,10 +91,7 @@ class NewtonInference:
         total = sum(_SHARES[release.name] for release in wanted)
         every = whole_noise(budget, facts.neighbours)
         return tuple(
-            replace(
-                release,
-                noise_multiplier=upward(upward(every / math.sqrt(share * _SHARES[release.name] / total))),
-            )
+            replace(release, noise_multiplier=upward(upward(every / math.sqrt(share * _SHARES[release.name] / total))))
             for release in wanted
         )
 

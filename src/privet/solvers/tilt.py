@@ -63,10 +63,7 @@ class Tilt:
     def cost(self) -> Approximate:
         """What the whole release costs."""
         tilt = tilt_epsilon(
-            noise_multiplier=self.noise_multiplier,
-            jacobian=self.jacobian,
-            delta=self.delta,
-            neighbours=self.neighbours,
+            noise_multiplier=self.noise_multiplier, jacobian=self.jacobian, delta=self.delta, neighbours=self.neighbours
         )
         return Approximate(epsilon=upward(tilt + self.blur_epsilon), delta=upward(self.delta + self.blur_delta))
 

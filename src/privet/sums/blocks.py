@@ -31,12 +31,7 @@ class Work:
     """
 
     def __init__(
-        self,
-        table: Table,
-        labels: Vector,
-        indices: IntArray | None,
-        rows: int,
-        compiled: Kernels | None = None,
+        self, table: Table, labels: Vector, indices: IntArray | None, rows: int, compiled: Kernels | None = None
     ) -> None:
         self.table, self.labels, self.indices = table, labels, indices
         self.rows, self.compiled = rows, compiled

@@ -177,14 +177,7 @@ def outer(x: Any, weight: Vector | None = None) -> IntArray:
     return np.asarray(squares if isinstance(x, np.ndarray) else squares.toarray()).astype(np.int64)
 
 
-def _bounded(
-    a: Vector,
-    inverse: Vector,
-    rule: Bounding,
-    clip_units: int,
-    x_step: float,
-    a_step: float,
-) -> int:
+def _bounded(a: Vector, inverse: Vector, rule: Bounding, clip_units: int, x_step: float, a_step: float) -> int:
     """Bring `a` to whole units of `a_step`, bounded, in place; the count of adaptive clipping, in halves."""
     a[~np.isfinite(a)] = 0.0
     cap = np.floor(clip_units * inverse)  # in units: a·x is within the clip when |a| ≤ cap

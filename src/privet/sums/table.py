@@ -50,11 +50,7 @@ class Table:
 
 
 def bounded_table(
-    data: Any,
-    *,
-    row_norm: float,
-    keep: BoolArray | None = None,
-    prepare: Callable[[Vector], Vector] | None = None,
+    data: Any, *, row_norm: float, keep: BoolArray | None = None, prepare: Callable[[Vector], Vector] | None = None
 ) -> Table:
     """Rows shortened to l2 norm at most `row_norm` and rounded to the grid; rows with bad values are zeroed out.
 
