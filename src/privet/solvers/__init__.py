@@ -7,9 +7,8 @@ from privet.solvers.descent import ReleaseRule
 from privet.solvers.exponential import Exponential, exponential_mechanism
 from privet.solvers.fixed_hessian import FixedHessian, fixed_hessian_descent
 from privet.solvers.newton import Newton, newton_descent
-from privet.solvers.newton_inference import NewtonInference
+from privet.solvers.newton_inference import NewtonInference, OneStep
 from privet.solvers.noisy_descent import NoisyGradientDescent, noisy_gradient_descent
-from privet.solvers.one_step import OneStep
 from privet.solvers.perturbed_objective import ObjectivePerturbation, objective_perturbation
 from privet.solvers.perturbed_output import OutputPerturbation, output_perturbation
 from privet.solvers.solver import Result, Solver, solve
