@@ -5,8 +5,6 @@
 LogisticRegression(bounds=(0, 1))
 """
 
-from __future__ import annotations
-
 from privet.estimators.classifiers import LinearSVC, LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.folds import IndependentFolds

@@ -181,15 +181,19 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         weights = record_weights(sample_weight, rows, most=self.max_weight)
         people = self._people(groups, rows)
         count = rows if people is None else int(people.max(initial=-1)) + 1
-        size = Size(
-            records=count,
+        size = self._size(table, count, people=people is not None, weighted=weights is not None)
+        return Records(table=table, target=target, weights=weights, people=people, size=size)
+
+    def _size(self, table: Any, records: int, *, people: bool = False, weighted: bool = False) -> Size:
+        """The public facts of a table of numbers."""
+        return Size(
+            records=records,
             columns=table.shape[1],
             classes=self._class_count(None),
-            people=people is not None,
-            weighted=weights is not None or self._weighs_classes,
+            people=people,
+            weighted=weighted or self._weighs_classes,
             sparse=not isinstance(table, np.ndarray),
         )
-        return Records(table=table, target=target, weights=weights, people=people, size=size)
 
     def _table(self, X: Any, *, reset: bool) -> Any:
         """`X` as numbers, checked on public facts: its declared type, its shape, its columns."""

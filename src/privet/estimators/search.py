@@ -7,7 +7,6 @@ import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
@@ -20,7 +19,7 @@ from privet.data import labels
 from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
 from privet.estimators.best_model import BestModel
 from privet.estimators.linear import PrivateLinearModel
-from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.outline import Outline, outlined
 from privet.estimators.reserving import check_account, reserve
 from privet.estimators.scoring import noisy_score, number_of_trials
 from privet.plan import Bounded, Meter, Plan, Release
@@ -197,14 +196,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         """One candidate's trial and what it will release; refused if that is not covered by a release of `noise`."""
         trial = clone(model).set_params(**params)
         trial._check()
-        size = Size(
-            records=rows.shape[0],
-            columns=rows.shape[1],
-            classes=trial._class_count(None),
-            weighted=trial._weighs_classes,
-            sparse=not isinstance(rows, np.ndarray),
-        )
-        outline = outlined(trial, size)
+        outline = outlined(trial, trial._size(rows, rows.shape[0]))
         asked: dict[str, Any] = {"delta": self.delta, "neighbours": self.neighbours}
         gaussian = all(r.mechanism is None and isinstance(r.sampling, FullBatch) for r in outline.plan.releases)
         whole = Gaussian(noise_multiplier=noise)

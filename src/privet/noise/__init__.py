@@ -8,8 +8,6 @@
 (dtype('float64'), True)
 """
 
-from __future__ import annotations
-
 from privet.noise.noisy_sums import add_gaussian, add_laplace
 from privet.noise.samplers import rounded_gaussian, rounded_laplace
 

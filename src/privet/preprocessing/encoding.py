@@ -57,15 +57,12 @@ def features(schema: Schema, table: Any) -> Vector:
 def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
     """The public ranges of `features`."""
     check_known(schema)
-    low: list[float] = []
-    high: list[float] = []
+    ends: list[tuple[float, float]] = []
     for column in schema.columns.values():
-        ends = (0.0, 1.0) if isinstance(column, Category) else number_ends(column)
-        width = _width(column)
-        own = width if isinstance(column, Category) else 1
-        low += [ends[0]] * own + [0.0] * (width - own)
-        high += [ends[1]] * own + [1.0] * (width - own)
-    return np.array(low), np.array(high)
+        own = [number_ends(column)] if isinstance(column, Number) else []
+        ends += own + [(0.0, 1.0)] * (_width(column) - len(own))
+    low, high = np.array(ends).T
+    return low, high
 
 
 def check_known(schema: Schema) -> None:

@@ -135,8 +135,7 @@ class SchemaLearner:
 
     @property
     def _ranges(self) -> RangeFinder:
-        columns = {**self.schema.columns, **self._target()}
-        log = frozenset(name for name in self.numbers if getattr(columns[name], "log", False))
+        log = frozenset(name for name in self.numbers if getattr(self._facts[name], "log", False))
         return RangeFinder(columns=self.numbers, log=log, tail=self.tail)
 
     @property
@@ -155,11 +154,13 @@ class SchemaLearner:
             target = replace(target, **found)
         return replace(self.schema, columns=columns, target=target)
 
-    def _target(self) -> dict[str, Target]:
-        return {self.schema.target.column: self.schema.target} if self.schema.target else {}
+    @property
+    def _facts(self) -> dict[str, Column | Target]:
+        target = self.schema.target
+        return {**self.schema.columns, **({target.column: target} if target else {})}
 
     def _is_name(self, name: str) -> bool:
-        fact = {**self.schema.columns, **self._target()}[name]
+        fact = self._facts[name]
         return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
 
     def _part(self, noise_multiplier: float, columns: tuple[str, ...]) -> float:

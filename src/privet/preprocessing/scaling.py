@@ -155,15 +155,12 @@ def scaling_from(bounds: Any, columns: int, *, intercept: bool) -> Scaling:
     return Scaling(low=low.copy(), high=high.copy(), intercept=intercept, norm=math.sqrt(columns))
 
 
-def scaling_by_norm(row_norm: float, columns: int, *, intercept: bool) -> Scaling:
-    """Rows whose public bound is on their norm, e.g. those of a `TableEncoder`."""
-    size = np.full(columns, check_clip(row_norm, name="row_norm"))
-    return Scaling(low=-size, high=size, intercept=intercept, norm=1.0)
-
-
 def given_scaling(bounds: Any, row_norm: float | None, columns: int, *, intercept: bool) -> Scaling | None:
     """The scaling that a caller's `bounds` or `row_norm` say, or None; with both, `row_norm` is of rows once scaled."""
-    if bounds is None:
-        return None if row_norm is None else scaling_by_norm(row_norm, columns, intercept=intercept)
+    if bounds is None and row_norm is None:
+        return None
+    if bounds is None:  # rows whose public bound is on their norm, e.g. those of a `TableEncoder`
+        size = np.full(columns, check_clip(row_norm, name="row_norm"))  # type: ignore[arg-type]  # it is there
+        return Scaling(low=-size, high=size, intercept=intercept, norm=1.0)
     scaling = scaling_from(bounds, columns, intercept=intercept)
     return scaling if row_norm is None else replace(scaling, norm=min(scaling.norm, float(row_norm)))

@@ -1,7 +1,5 @@
 """What is minimised: an average loss over private records, a public penalty and a public set."""
 
-from __future__ import annotations
-
 from privet.problems.facts import Facts, facts_of
 from privet.problems.grouped import GroupedProblem
 from privet.problems.linear_model import LinearProblem

@@ -83,7 +83,8 @@ class RecordProblem:
         """
         count = self.records if indices is None else len(indices)
         check_count(count, max_records)
-        rows = _power_of_two(max(1, min(256, 2**20 // math.prod(shape), 2 * max_records - 1)))
+        most = max(1, min(256, 2**20 // math.prod(shape), 2 * max_records - 1))
+        rows = 1 << (most.bit_length() - 1)  # a power of two
         units, within = np.zeros(shape, dtype=np.int64), 0
         for first in range(0, count, rows):
             chosen = np.arange(first, min(first + rows, count)) if indices is None else indices[first : first + rows]
@@ -106,7 +107,3 @@ class RecordProblem:
 
     def __repr__(self) -> str:
         return f"RecordProblem(private records, {self.loss!r}, shape={self.shape}, domain={self.domain!r})"
-
-
-def _power_of_two(most: int) -> int:
-    return 1 << (most.bit_length() - 1)

@@ -1,7 +1,5 @@
 """The algorithms, one a file: each a value that plans from public facts and runs its plan, and a function for short."""
 
-from __future__ import annotations
-
 from privet.solvers.choosing import BestIterate, Choice, best_iterate, choose_best
 from privet.solvers.descent import ReleaseRule
 from privet.solvers.exponential import Exponential, exponential_mechanism

@@ -13,17 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from privet.arrays import Vector
 from privet.geometry.whole_space import WholeSpace
 from privet.problems import LinearProblem
 from privet.solvers.smooth_model import smoothness
 from privet.sums import gram_sum
+from privet.sums.blocks import blas
 
 _DEPTH = 128  # products added up in one go
 _ROWS = 64 * _DEPTH  # records in memory at a time
@@ -92,7 +91,7 @@ class Minimiser:
         push = np.zeros(self.problem.shape) if tilt is None else tilt
         w = self.start
         # Blocks are too small to share, and threads that wait for each other are slow.
-        with _blas().limit(limits=1):
+        with blas().limit(limits=1):
             for attempt in (self._newton, self._accelerated):
                 w = attempt(w, push, tolerance)
                 if self._distance(w, push)[0] <= tolerance:
@@ -123,13 +122,11 @@ class Minimiser:
             with np.errstate(all="ignore"):
                 slopes = np.array(loss.derivative(z, y), dtype=np.float64)
                 slopes[np.isnan(slopes)] = 0.0
-                if slopes.ndim == 1:
-                    bends = np.zeros(0)
+                bends = np.zeros(0)
+                if slopes.ndim == 1:  # of several outputs nothing is clipped, see smooth_model.py, and empty rows are 0
                     if curvature:
                         bends = np.asarray(loss.curvature(z, y), dtype=np.float64) * (np.abs(slopes) < cap)
                     slopes = np.clip(slopes, -cap, cap)
-                else:  # several outputs are never clipped, see smooth_model.py; an empty row is zero anyway
-                    bends = np.zeros(0)
             yield x, slopes, bends
 
     def _error(self, records: float, size: float, tilt: float) -> float:
@@ -268,8 +265,3 @@ def _products(x: Any, slopes: Vector) -> Vector:
         x[:count].reshape(-1, _DEPTH, x.shape[1]),
     ).sum(axis=0)
     return np.asarray((parts + shaped[count:].T @ x[count:]).T).reshape(-1)
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()

@@ -22,19 +22,6 @@ from privet.solvers.updates import GradientStep, StepSize
 from privet.theory import plan_for
 from privet.theory.prescription import Method, Prescription
 
-_METHODS: dict[ReleaseRule, Method] = {
-    "average": "average",
-    "all": "last_linear",  # of all iterates, coef is the last
-    "last": "last_linear",
-    "tail_average": "average",
-}
-_PROVEN: dict[Method, tuple[ReleaseRule, ...]] = {
-    "average": ("average",),
-    "rank": ("average",),
-    "last_linear": ("last", "all"),
-    "last": ("last", "all"),
-}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoisyGradientDescent(DescentSolver):
@@ -103,7 +90,8 @@ class NoisyGradientDescent(DescentSolver):
         facts = facts_of(problem, plan.neighbours, plan.records)
         prescription = self._prescribed(facts, check_budget(plan.budget))  # type: ignore[arg-type]  # refused if None
         alone = plan.names == ("gradients",)  # else part of the budget, and so more noise, is for other releases
-        proven = self.release in _PROVEN[self._theorem] and _convex(facts, plan["gradients"].bound.clip)  # type: ignore[union-attr]
+        ours = "average" if self._theorem in ("average", "rank") else "last"  # what the theorem is about
+        proven = ours == self._point and _convex(facts, plan["gradients"].bound.clip)  # type: ignore[union-attr]
         bound = None
         if prescription is not None and self.step_size is None and proven and alone:
             bound = prescription.excess_risk
@@ -112,7 +100,12 @@ class NoisyGradientDescent(DescentSolver):
 
     @property
     def _theorem(self) -> Method:
-        return self.method if self.method is not None else _METHODS[self.release]
+        usual: Method = "last_linear" if self._point == "last" else "average"
+        return usual if self.method is None else self.method
+
+    @property
+    def _point(self) -> str:
+        return "last" if self.release == "all" else self.release  # of all iterates, coef is the last
 
     def _prescribed(self, facts: Facts, budget: Budget) -> Prescription | None:
         """The theorem's parameters, with at least one noisy gradient; None if the caller has set them all."""

@@ -119,7 +119,7 @@ def shared(
 
 def workers_for(values: int, blocks: int, threads: int | None) -> int:
     """How many threads are worth it."""
-    return max(1, min(threads if threads is not None else min(_cores(), values // _WORTH_A_THREAD), blocks))
+    return max(1, min(threads if threads is not None else min(os.cpu_count() or 1, values // _WORTH_A_THREAD), blocks))
 
 
 def pooled(
@@ -134,11 +134,6 @@ def pooled(
         with ThreadPoolExecutor(len(work)) as pool:
             parts = list(pool.map(share, work, edges[:-1], edges[1:]))
     return np.sum([units for units, _ in parts], axis=0), sum(within for _, within in parts)
-
-
-@cache
-def _cores() -> int:
-    return os.cpu_count() or 1
 
 
 @cache

@@ -69,9 +69,8 @@ def split_people(table: Table, labels: Vector, numbers: IntArray) -> tuple[Table
     several = np.flatnonzero(mine > 1)
     several = several[np.argsort(numbers[several], kind="stable")]
     starts = np.concatenate([[0], np.cumsum(sizes[sizes > 1])])
-    if len(single) == len(numbers):
-        return table, labels, People(_taken(table, several), labels[several], starts)
-    return _taken(table, single), labels[single], People(_taken(table, several), labels[several], starts)
+    people = People(_taken(table, several), labels[several], starts)
+    return (table if len(single) == len(numbers) else _taken(table, single)), labels[single], people
 
 
 def _taken(table: Table, rows: IntArray) -> Table:
