@@ -133,16 +133,6 @@ def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[
 
     Promise: the meter's next release, as a record is in one bin at most; missing values in none.
     Theorem: docs/proofs/preprocessing.md, section 2.
-
-    Examples
-    --------
-    >>> from privet.plan import Plan
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> plan = Plan(releases=(count_release(20.0),), neighbours="zero_out")
-    >>> counts = np.array([0.0, 1.0, 2.0, 9.0] * 1000)
-    >>> size, top = typical_count(counts, Meter(plan, random=fixed_seed_voids_guarantee(1)), most=None)
-    >>> 2 < size < 5, top
-    (True, 16.0)
     """
     bounded = np.clip(counts, 0.0, math.inf if most is None else most)
     _, exponents = np.frexp(bounded)  # a value of [2^k, 2^(k+1)) has k + 1

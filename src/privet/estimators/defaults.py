@@ -55,14 +55,6 @@ def solver_for(
     `columns` are of the prepared rows. `effective` is the effective sample size, records ÷ noise multiplier of one
     release that spends the whole budget: how many records can be told from noise. `max_iter` and `clip` are the
     caller's own, if any. All of it is public.
-
-    Examples
-    --------
-    >>> from privet.losses import LogisticLoss
-    >>> type(solver_for("auto", "binary", loss=LogisticLoss(), columns=10, effective=500.0)).__name__
-    'FixedHessian'
-    >>> type(solver_for("auto", "binary", loss=LogisticLoss(), columns=50_000, effective=500.0)).__name__
-    'DPSGD'
     """
     if isinstance(solver, Solver) and not isinstance(solver, type):
         if max_iter is not None:

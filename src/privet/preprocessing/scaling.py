@@ -24,12 +24,6 @@ class Scaling:
     but [0, 1]. Values outside count as the nearest end; a missing value, as the middle (or 0). `norm` bounds the row of
     features before the constant joins it: √features unless something better is known; longer rows are shortened later.
     `constant` is its size.
-
-    Examples
-    --------
-    >>> scaling = Scaling(low=np.array([0.0, 10.0]), high=np.array([10.0, 20.0]), intercept=True, norm=math.sqrt(2))
-    >>> (scaling.prepare(np.array([[5.0, np.nan]])) * math.sqrt(3)).round(6).tolist()
-    [[0.5, 0.0, 1.0]]
     """
 
     low: Vector

@@ -11,13 +11,7 @@ _EVERY = 0.2  # seconds between two looks of it
 
 
 def shown(steps: int, what: str) -> Iterator[int]:
-    """Count 0, 1, …, steps − 1; on a terminal, show how far it got. Shows no number that is not public.
-
-    Examples
-    --------
-    >>> list(shown(3, "descending"))
-    [0, 1, 2]
-    """
+    """Count 0, 1, …, steps − 1; on a terminal, show how far it got. Shows no number that is not public."""
     start = time.monotonic()
     due = start + _PATIENCE
     visible = False
