@@ -40,9 +40,6 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         tags.classifier_tags.poor_score = True  # on scikit-learn's tiny test tables, as privacy must have it
         return tags
 
-    def _task(self, loss: Loss) -> Any:
-        return "several" if loss.outputs > 1 else "binary"
-
     def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
         return (class_count_release(classes, noise(_COUNT_SHARE)),) if self._is_balanced else ()
 
@@ -106,12 +103,8 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
             known = np.isfinite(data.target)
             own = np.where(known, factors[np.where(known, data.target, 0).astype(int)], np.nan)
             values = own if values is None else own * values
-        return Posed(
-            labels=data.target,
-            loss=self._loss(len(self.classes_)),
-            weights=values,
-            assumptions=(*declared, *assumptions),
-        )
+        loss, stated = self._loss(len(self.classes_)), (*declared, *assumptions)
+        return Posed(labels=data.target, loss=loss, weights=values, assumptions=stated)
 
     def _keep(self, theta: Vector, scaling: Scaling, posed: Posed) -> None:
         self.coef_, self.intercept_ = scaling.unscaled(theta)

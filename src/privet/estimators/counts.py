@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import d2_tweedie_score
@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from privet.arrays import Vector
 from privet.data import one_row_each
 from privet.errors import InvalidParameter
+from privet.estimators.defaults import Task
 from privet.estimators.preparing import Posed, Records
 from privet.estimators.regressors import LinearRegressor
 from privet.losses import CappedPoissonLoss, Loss
@@ -57,6 +58,8 @@ class PoissonRegressor(LinearRegressor):
     (True, True)
     """
 
+    _task: ClassVar[Task] = "counts"
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
@@ -64,9 +67,6 @@ class PoissonRegressor(LinearRegressor):
 
     def _loss(self, classes: int) -> Loss:
         return CappedPoissonLoss(most=1.0)  # whose cap is learnt, or in units that are
-
-    def _task(self, loss: Loss) -> Any:
-        return "counts"
 
     @property
     def _learns_target(self) -> bool:  # type: ignore[override]  # `typical_count` does
@@ -114,15 +114,10 @@ class PoissonRegressor(LinearRegressor):
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
 
-def count_release(noise_multiplier: float) -> Release:
-    """The release that `typical_count` reads."""
-    return Release(
-        name=_SIZES,
-        of="counts by their power of two",
-        bound=Histograms(),
-        noise_multiplier=noise_multiplier,
-        size=_MOST - _LEAST + 1,
-    )
+def count_release(noise: float) -> Release:
+    """The release that `typical_count` reads, of that noise multiplier."""
+    of, size = "counts by their power of two", _MOST - _LEAST + 1
+    return Release(name=_SIZES, of=of, bound=Histograms(), noise_multiplier=noise, size=size)
 
 
 def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from privet._checks import is_whole, positive, whole
 from privet.arrays import IntArray, Vector
 from privet.data import matrix
 from privet.errors import InvalidParameter, LittleSignal
+from privet.estimators.defaults import Task
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem
@@ -53,6 +54,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     random_state: Any = None
 
     inference: ClassVar[float] = 0.0  # estimators with intervals make it a parameter
+    _task: ClassVar[Task] = "binary"  # or several, if the loss has several outputs
     _learns_target: ClassVar[bool] = False  # its range, with the features'
 
     def __sklearn_tags__(self) -> Tags:
@@ -66,9 +68,6 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     def _loss(self, classes: int) -> Loss:
         """The loss, as far as it is public before the run."""
-        raise NotImplementedError
-
-    def _task(self, loss: Loss) -> Any:
         raise NotImplementedError
 
     def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:

@@ -178,7 +178,7 @@ def _solver(
 ) -> Solver:
     return solver_for(
         model.solver,
-        model._task(loss),
+        "several" if loss.outputs > 1 else model._task,
         loss=loss,
         columns=columns,
         effective=effective,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from privet.arrays import Vector
 from privet.data import vector
 from privet.errors import InvalidParameter
+from privet.estimators.defaults import Task
 from privet.estimators.intervals import NOTICED, WithIntervals
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.preparing import Posed, Records
@@ -27,6 +28,8 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
 
     target_range: Any = None
 
+    _task: ClassVar[Task] = "regression"
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # on scikit-learn's tiny test tables, as privacy must have it
@@ -35,9 +38,6 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
     def _check(self) -> None:
         super()._check()
         self._ends  # noqa: B018  # refuses a range that is none
-
-    def _task(self, loss: Loss) -> Any:
-        return "regression"
 
     @property
     def _learns_target(self) -> bool:  # type: ignore[override]  # by its parameter
@@ -200,8 +200,7 @@ class QuantileRegressor(LinearRegressor):
     quantile: float = 0.5
     width: float = 0.03
 
-    def _task(self, loss: Loss) -> Any:
-        return "quantile"
+    _task: ClassVar[Task] = "quantile"
 
     def _loss(self, classes: int) -> Loss:
         return SmoothedQuantileLoss(level=self.quantile, width=self.width)

@@ -131,7 +131,9 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         held_out = uniforms(random, table.shape[0]) < self.holdout
         parts = (table[~held_out], target[~held_out]), (table[held_out], target[held_out])
         trials = [self._outlined(model, candidate, table[~held_out], noise) for candidate in candidates]
-        self._warn_once(trials)
+        little = [outline.little for _, outline in trials if outline.little]
+        if little:  # on public facts, once: trials keep silent, as one warning each would tell their number
+            warnings.warn(little[0], LittleSignal, stacklevel=2)
         best, best_score, best_params = None, -math.inf, None
         for _ in range(number_of_trials(random, plan[_SEARCH].mechanism)):  # type: ignore[arg-type]  # made by plan
             place = int(integers_below(random, len(candidates), 1)[0])
@@ -206,12 +208,6 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 "have one privacy cost. Use the default solver."
             )
         return trial, outline
-
-    def _warn_once(self, trials: list[tuple[Any, Outline]]) -> None:
-        """Of a small sample, on public facts; trials keep silent, as one warning each would tell their number."""
-        little = [outline.little for _, outline in trials if outline.little]
-        if little:
-            warnings.warn(little[0], LittleSignal, stacklevel=3)
 
     def _take_classes(self, model: Any, target: NDArray[Any]) -> tuple[str, ...]:
         """Fix what scores are measured by, the same in all trials."""

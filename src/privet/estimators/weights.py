@@ -75,15 +75,10 @@ def class_factors(given: Any, classes: NDArray[Any]) -> Vector:
     return np.asarray(np.array(found, dtype=np.float64) / max(found))
 
 
-def class_count_release(classes: int, noise_multiplier: float) -> Release:
-    """The release that `balanced` reads."""
-    return Release(
-        name=CLASS_COUNTS,
-        of="records of each class",
-        bound=Histograms(),
-        noise_multiplier=noise_multiplier,
-        size=classes,
-    )
+def class_count_release(classes: int, noise: float) -> Release:
+    """The release that `balanced` reads, of that noise multiplier."""
+    of = "records of each class"
+    return Release(name=CLASS_COUNTS, of=of, bound=Histograms(), noise_multiplier=noise, size=classes)
 
 
 def balanced(places: Vector, classes: int, meter: Meter) -> Vector:

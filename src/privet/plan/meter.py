@@ -139,16 +139,10 @@ class Meter:
         size = len(total.units)
         above, diagonal = np.triu_indices(size, 1), np.diag_indices(size)
         released = np.zeros((size, size))
-        released[above] = add_gaussian(
-            total.units[above],
-            step=total.step,
-            noise_stddev=stddev * math.sqrt(0.5) * (1 + 2.0**-50),
-            random=self.random,
-        )
-        released += released.T
-        released[diagonal] = add_gaussian(
-            total.units[diagonal], step=total.step, noise_stddev=stddev, random=self.random
-        )
+        for place, noise in ((above, stddev * math.sqrt(0.5) * (1 + 2.0**-50)), (diagonal, stddev)):
+            units = total.units[place]
+            released[place] = add_gaussian(units, step=total.step, noise_stddev=noise, random=self.random)
+        released.T[above] = released[above]
         return released
 
     def noisy_counts(self, name: str, units: IntArray, *, unit: float = 1.0) -> Vector:
@@ -161,12 +155,8 @@ class Meter:
         release = self._close(name, units.size)
         stddev = release.noise_stddev(self.plan.neighbours)
         shift = max(0, _COUNT_BITS + 1 - math.frexp(stddev / unit)[1])
-        return add_gaussian(
-            np.left_shift(units.astype(np.int64), shift),
-            step=math.ldexp(unit, -shift),
-            noise_stddev=stddev,
-            random=self.random,
-        )
+        finer = np.left_shift(units.astype(np.int64), shift)
+        return add_gaussian(finer, step=math.ldexp(unit, -shift), noise_stddev=stddev, random=self.random)
 
     def noisy_units(self, name: str, units: IntArray, *, step: float, sensitivity: float) -> Vector:
         """The open release: whole steps that one record moves by at most `sensitivity` in l2 norm, known by now.
