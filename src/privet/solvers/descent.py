@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -20,10 +22,11 @@ from privet.privacy import Budget
 from privet.problems import Facts, Problem
 from privet.randomness import Random
 from privet.sampling import FullBatch, Sampling
-from privet.solvers.progress import shown
 from privet.solvers.solver import Releases, Result, Start, ready
 from privet.solvers.updates import UpdateRule
 
+_PATIENCE = 2.0  # seconds before a line on the terminal shows how far the descent got
+_EVERY = 0.2  # seconds between two looks of it
 ReleaseRule = Literal["average", "last", "all", "tail_average"]
 """What is published of w_0, …, w_k after k noisy gradients: their mean, the last, all of them, or the mean of the last
 half (or another `tail`). They cost the same: what is not shown is post-processing (lecture 13, Wu, section 1.2)."""
@@ -241,3 +244,23 @@ class _Keeper:
         points = np.array(self._all) if self._release == "all" else None
         averaged = self._release in ("average", "tail_average") and self._averaged > 0
         return Path(self._mean if averaged else self._last, points)
+
+
+def shown(steps: int, what: str) -> Iterator[int]:
+    """Count 0, 1, …, steps − 1; on a terminal, show how far it got. Shows no number that is not public."""
+    start = time.monotonic()
+    due = start + _PATIENCE
+    visible = False
+    try:
+        for step in range(steps):
+            yield step
+            now = time.monotonic()
+            if now >= due and sys.stderr.isatty():
+                left = (now - start) / (step + 1) * (steps - step - 1)
+                sys.stderr.write(f"\r{what}: step {step + 1:,} of {steps:,}, about {left:.0f} s left ")
+                sys.stderr.flush()
+                visible, due = True, now + _EVERY
+    finally:
+        if visible:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()

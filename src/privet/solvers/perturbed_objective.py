@@ -18,7 +18,6 @@ from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
 from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
-from privet.solvers.minimiser_lattice import on_lattice
 from privet.solvers.smooth_model import Perturbation, default_reach, gradient_bound, max_records
 from privet.solvers.solver import Releases, Result, epsilon_beside, ready, solve
 from privet.solvers.tilt import Tilt, settled, tilt_for
@@ -97,7 +96,7 @@ class ObjectivePerturbation(Perturbation):
         chance = meter.draw(TILTED)
         # whole numbers below 2^53 times a power of two: exact
         push = rounded_gaussian(chance, tilt.noise_stddev / tilt.unit, problem.shape).astype(np.float64) * tilt.unit
-        found = on_lattice(solver.solve(tilt.tolerance, tilt=push), tilt.step, solver)
+        found = solver.on_lattice(solver.solve(tilt.tolerance, tilt=push), tilt.step)
         coef = add_gaussian(found, step=tilt.step, noise_stddev=tilt.blur, random=chance)
         bound = None
         if self.radius is not None and problem.ridge.alpha == 0:

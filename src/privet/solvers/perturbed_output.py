@@ -17,7 +17,6 @@ from privet.randomness import Random
 from privet.solvers.descent import project
 from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
-from privet.solvers.minimiser_lattice import lattice_of, on_lattice, slack_of
 from privet.solvers.smooth_model import Perturbation, default_reach, gradient_bound, max_records
 from privet.solvers.solver import Releases, Result, ready, solve
 from privet.theory import output_perturbation_bound, plan_for
@@ -102,7 +101,7 @@ class OutputPerturbation(Perturbation):
         guarantee = meter.guarantee()
         stddev = meter.noise_stddev(MINIMISER, sensitivity=sensitivity)
         meter.open(MINIMISER, count=model.records)
-        found = on_lattice(solver.solve(tolerance), step, solver)
+        found = solver.on_lattice(solver.solve(tolerance), step)
         noisy = meter.noisy_units(MINIMISER, found, step=step, sensitivity=sensitivity)
         bound, distance = None, self._distance(facts_of(model, plan.neighbours, plan.records))
         if model.ridge.alpha == 0 and distance is not None:
@@ -128,10 +127,10 @@ class OutputPerturbation(Perturbation):
             reach=default_reach(facts, clip, self._distance(facts)),
         )
         exact = clip / strength
-        step = lattice_of(plan[MINIMISER].noise_multiplier * exact, solver)
+        step = solver.lattice(plan[MINIMISER].noise_multiplier * exact)
         most = max_records(plan, problem, self.max_records)
         tolerance = max(_FINE * exact, solver.least_tolerance(records=most))
-        allowed = upward(tolerance + slack_of(step, solver))
+        allowed = upward(tolerance + solver.slack(step))
         return solver, SolvedTo(gradient_clip=clip, strength=strength, tolerance=allowed), tolerance, step
 
     def _distance(self, facts: Facts) -> float | None:

@@ -12,7 +12,6 @@ from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_neighbours
 from privet.problems import Facts
 from privet.solvers.minimise import Minimiser
-from privet.solvers.minimiser_lattice import lattice_of, slack_of
 
 _BLUR_EPSILON = 0.02  # of epsilon, for the noise that hides the solver's tolerance
 _BLUR_DELTA = 0.01  # of delta
@@ -138,8 +137,8 @@ def settled(tilt: Tilt, solver: Minimiser, max_records: int) -> Tilt:
     solved = replace(tilt, tolerance=tolerance)
     # Whatever two data sets left over must be hidden: 2 × (tolerance + rounding of the tilt and of the result).
     left_over = solved.left_over(d)
-    step = lattice_of(2.0 * left_over / allowed, solver)
-    blur = upward(upward(2.0 * (left_over + slack_of(step, solver))) / downward(allowed))
+    step = solver.lattice(2.0 * left_over / allowed)
+    blur = upward(upward(2.0 * (left_over + solver.slack(step))) / downward(allowed))
     return replace(solved, step=step, blur=blur)
 
 
