@@ -163,14 +163,10 @@ def _encoded(schema: Schema, table: Any) -> tuple[Vector, Vector]:
 
 def _checked(schema: Schema, groups: str | None) -> Schema:
     """The schema, which must have a target, with the column of groups ignored."""
-    if schema.target is None:
-        raise InvalidParameter(
-            "Expected a schema with a target, got one without: nothing says what to predict. "
-            'Write target = { column = "y", kind = "label", values = ["no", "yes"] }.'
-        )
+    target = schema.known_target
     if groups is None:
         return schema
-    if schema.target.column == groups:
+    if target.column == groups:
         raise InvalidParameter(
             f"Expected groups to name another column than the target, got {groups!r}: whose row it is cannot be what "
             "is predicted. Name the column of ids."

@@ -23,7 +23,7 @@ from privet.preprocessing.encoding import (
     features,
     row_scale,
 )
-from privet.preprocessing.schema import Schema, Target
+from privet.preprocessing.schema import Schema
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -72,11 +72,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def encode_target(self, data: Any) -> Vector:
         """As `encode_target` with the schema's target: from the table or from the column itself."""
-        return encode_target(self._target(), data)
+        return encode_target(self._schema().known_target, data)
 
     def decode_target(self, predictions: Any) -> NDArray[Any]:
         """As `decode_target` with the schema's target: predictions in the table's own terms."""
-        return decode_target(self._target(), predictions)
+        return decode_target(self._schema().known_target, predictions)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features; public."""
@@ -113,15 +113,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 "Use read_schema(path), or Schema(columns={...})."
             )
         return self.schema
-
-    def _target(self) -> Target:
-        target = self._schema().target
-        if target is None:
-            raise InvalidParameter(
-                "Expected a schema with a target, got one without: nothing says how to read it. "
-                'Write target = { column = "y", kind = "label", values = ["no", "yes"] }.'
-            )
-        return target
 
     def _check(self, table: Any) -> None:
         schema = self._schema()

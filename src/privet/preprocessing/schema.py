@@ -184,6 +184,16 @@ class Schema:
             )
 
     @property
+    def known_target(self) -> Target:
+        """The target; refused if there is none."""
+        if self.target is None:
+            raise InvalidParameter(
+                "Expected a schema with a target, got one without: nothing says what to predict. "
+                'Write target = { column = "y", kind = "label", values = ["no", "yes"] }.'
+            )
+        return self.target
+
+    @property
     def unknown(self) -> tuple[str, ...]:
         """Columns, target included, whose range or names are not declared."""
         target = (self.target.column,) if self.target is not None and not self.target.known else ()
