@@ -73,7 +73,11 @@ class Meter:
 
     def _counted(self, name: str) -> Release:
         """The next release, which must be `name`, counted as made."""
-        self._refuse_open()
+        if self._open is not None:
+            raise InvalidParameter(
+                f"Expected noise for {self._open.name!r}, whose records were read, got another release: what was read "
+                "would be left without noise. Release it first."
+            )
         expected = self.plan.releases[self._place] if self._place < len(self.plan.releases) else None
         if expected is None or expected.name != name:
             what = "the run to end here" if expected is None else f"a release of {expected.name!r}"
@@ -192,13 +196,6 @@ class Meter:
                 "not what it released. Please report this."
             )
         return tuple(self.record)
-
-    def _refuse_open(self) -> None:
-        if self._open is not None:
-            raise InvalidParameter(
-                f"Expected noise for {self._open.name!r}, whose records were read, got another release: what was read "
-                "would be left without noise. Release it first."
-            )
 
     def _close(self, name: str, size: int) -> Release:
         release = self._open

@@ -101,7 +101,7 @@ class Exponential:
         epsilon = mechanism_epsilon(plan, DRAW)
         slope = plan[DRAW].bound.clip  # type: ignore[union-attr]  # Bounded
         chosen = candidates is not None
-        points = _in_domain(problem, as_candidates(problem, candidates)) if chosen else knots_of(problem, self.pieces)
+        points = as_candidates(problem, candidates, inside=True) if chosen else knots_of(problem, self.pieces)
         most = MOST_RECORDS if plan.neighbours == "add_remove" else problem.records
         guarantee = pure_guarantee(meter) if plan.budget is None else meter.guarantee()
         meter.open(DRAW, count=problem.records)
@@ -209,21 +209,17 @@ def _finite_bound(problem: Problem, points: Vector, slope: float, exponent: floa
     return (math.log(len(points)) / exponent + rounding) * (1 + 2.0**-40)
 
 
-def _in_domain(problem: Problem, points: Vector) -> Vector:
-    if not all(problem.domain.contains(point.reshape(-1), tolerance=1e-9) for point in points):
-        raise InvalidParameter(
-            "Expected candidates in the domain, got some outside: the loss may be steeper there. Project them first."
-        )
-    return points
-
-
-def as_candidates(problem: Problem, candidates: Any) -> Vector:
-    """Return public candidates as an array of finite points, at least two."""
+def as_candidates(problem: Problem, candidates: Any, *, inside: bool = False) -> Vector:
+    """Return public candidates as an array of finite points, at least two; `inside` the domain, if so asked."""
     points = np.array(candidates, dtype=np.float64)
     if points.ndim < 1 or points.shape[1:] != problem.shape or len(points) < 2 or not np.isfinite(points).all():
         raise InvalidParameter(
             f"Expected at least two finite candidates of shape {problem.shape}, got an array of shape {points.shape}: "
             "one of them is to be chosen. Stack them along the first axis, e.g. a result's iterates."
+        )
+    if inside and not all(problem.domain.contains(point.reshape(-1), tolerance=1e-9) for point in points):
+        raise InvalidParameter(
+            "Expected candidates in the domain, got some outside: the loss may be steeper there. Project them first."
         )
     return points
 

@@ -164,10 +164,8 @@ def noisy_gradient_descent(
     --------
     >>> import numpy as np
     >>> from privet import Budget, glm, l2_ball, noisy_gradient_descent
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(2000, 3)) / 4
-    >>> y = X @ [2.0, -1.0, 0.5] > 0
-    >>> problem = glm("logistic", X, y, domain=l2_ball(radius=5), row_norm=1.0)
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3)) / 4
+    >>> problem = glm("logistic", X, X @ [2.0, -1.0, 0.5] > 0, domain=l2_ball(radius=5), row_norm=1.0)
     >>> result = noisy_gradient_descent(problem, budget=Budget(epsilon=1, delta=1e-6))
     >>> result.coef.shape, result.guarantee.epsilon <= 1, round(result.bound, 3)
     ((3,), True, 0.079)

@@ -42,7 +42,7 @@ class ObjectivePerturbation(Perturbation):
     ----------
     regularisation : λ = Λ/records, beside the problem's ridge. By default the larger of what lets the Jacobian cost a
         tenth of epsilon and, with a `radius`, what the utility theorem asks for
-    clip : bound on a record's gradient norm, enforced; the proven Lipschitz constant by default
+    clip : as in `OutputPerturbation`
     radius : public bound on ‖minimiser‖, for the default λ and the bound
     max_records : under "add_remove", a public bound on the number of records, 2^27 by default; the smaller, the less
         blur
