@@ -32,7 +32,7 @@ from privet import Budget, glm, l2_ball, noisy_gradient_descent, whole_space
 from privet.clipping import Clip
 from privet.losses import loss_named
 from privet.noise import add_gaussian
-from privet.randomness import fixed_seed_voids_guarantee, system_random
+from privet.randomness import fixed_seed_invalidates_guarantee, system_random
 from privet.sampling import Poisson
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.sums import bounded_table, compiled, glm_sum
@@ -266,7 +266,7 @@ def rank(quick: bool) -> Results:
                     rank=r if name == "free" else None,
                     radius=size,
                     max_steps=2000,
-                    random=fixed_seed_voids_guarantee(seed),
+                    random=fixed_seed_invalidates_guarantee(seed),
                 )
                 excess.append(mean_loss(X, y, result.coef) - mean_loss(core, y, best))
                 row[f"{name}_bound"] = result.bound
@@ -297,7 +297,7 @@ def risk(quick: bool) -> Results:
                     budget=Budget(epsilon=epsilon, delta=1e-6),
                     release=release,
                     max_steps=1000,
-                    random=fixed_seed_voids_guarantee(seed),
+                    random=fixed_seed_invalidates_guarantee(seed),
                 )
                 excess.append(mean_loss(X, y, result.coef) - mean_loss(X, y, best))
             rows.append(

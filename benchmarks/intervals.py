@@ -4,7 +4,7 @@
     python benchmarks/intervals.py --quick     forty, to see that it runs
 
 Writes results/intervals.json and results/intervals.md. `make bench-intervals` prepares the environment. Every table is
-new, so is the noise; both come from seeds, which voids every guarantee and is what makes the page repeatable.
+new, so is the noise; both come from seeds, which invalidates every guarantee and is what makes the page repeatable.
 """
 
 from __future__ import annotations

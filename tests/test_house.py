@@ -32,6 +32,7 @@ ROOMS = [
     "arrays",
     "errors",
     "_checks",
+    "_independence",
     "privacy",
     "randomness",
     "accounting",
@@ -75,6 +76,7 @@ ACCOUNTING = [
     "stepwise",
     "accountants",
     "query",
+    "privacy_profile",
     "excess",
     "calibrate",
     "compare",
@@ -98,7 +100,7 @@ INNER = {
         "dominating",
     ],
     "fourier": ["lattice_laws", "pilot", "composed_law", "brackets"],
-    "contour": ["turned_mixture", "fermi_tail", "line", "integral", "big_steps", "rare_outcomes"],
+    "contour": ["turned_mixture", "fermi_tail", "line", "rough_epsilon", "integral", "big_steps", "rare_outcomes"],
 }
 
 # Public names that carry no example of their own, and why.

@@ -8,7 +8,8 @@ PrivetError
 └── PlanFormat         (also a ValueError)  JSON that is not a plan of this version, or was edited
 Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
 LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
-LittleSignal           (a UserWarning)      a model that privacy leaves little more than a constant
+SmallEffectiveSample   (a UserWarning)      a model that privacy leaves little more than a constant
+UnaccountedTransformer (a UserWarning)      a pipeline that learnt from the rows before our fit saw them
 """
 
 from __future__ import annotations
@@ -52,5 +53,9 @@ class LooseBound(UserWarning):
     """The bound returned is certified, but its bracket is wider than usual."""
 
 
-class LittleSignal(UserWarning):
+class SmallEffectiveSample(UserWarning):
     """The budget is so small for so few records that the model is little more than the majority class, or the mean."""
+
+
+class UnaccountedTransformer(UserWarning):
+    """A scikit-learn pipeline learns from the private rows before the estimator sees them; no budget covers that."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from privet._checks import between, one_of, positive
+from privet.errors import InvalidParameter
 
 Neighbours = Literal["replace_one", "zero_out", "add_remove"]
 """Which two data sets must look alike.
 
 `"replace_one"`: n is public, one record is replaced by any other; a clipped sum moves by up to 2·clip.
-`"zero_out"`: n is public, one record is zeroed out, which inside a batch is the same as its absence; clip.
+`"zero_out"`: n is public, one record is zeroed out: it becomes the empty record, all of whose cells are missing, which
+adds exactly nothing to any release, so that inside a batch it is the same as its absence; clip.
 `"add_remove"`: n is private, one record joins or leaves; clip.
 """
 
@@ -108,10 +110,16 @@ def check_unit(unit: str) -> Unit:
     return found  # type: ignore[no-any-return]  # one of the names above
 
 
-def check_delta(delta: float) -> float:
-    """Return `delta` as a float in (0, 1), else say why not."""
+def check_delta(delta: float, records: int | None = None) -> float:
+    """Return `delta` as a float in (0, 1), and below 1/n where the number of records is public, else say why not."""
     why = "(epsilon, delta) with such a delta promises nothing, or more than Gaussian noise can keep"
-    return between("delta", delta, 0, 1, because=why, use="Use a delta well below 1/n, e.g. 1e-6.")
+    found = between("delta", delta, 0, 1, because=why, use="Use a delta well below 1/n, e.g. 1e-6.")
+    if records is not None and records > 1 and found >= 1 / records:
+        raise InvalidParameter(
+            f"Expected delta below 1/n = {1 / records:g}, got {delta!r}: publishing one record at random would meet "
+            "it. Use a delta well below 1/n."
+        )
+    return found
 
 
 def check_epsilon(epsilon: float) -> float:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from privet.data import grouped_by, person_numbers
 from privet.data.people import label_of, one_row_each
 from privet.errors import InvalidParameter
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 ZOO: list[Any] = [7, 7.0, "7", " 07 ", "7.50", 7.5, None, math.nan, "nan", "NA", "", -1, "a", b"a", True, 2**70, "x y"]
 
@@ -84,12 +84,12 @@ def test_what_holds_no_labels_is_refused_by_type_and_shape() -> None:
 def test_one_row_each_is_one_row_of_each() -> None:
     """Everybody who has a row gives exactly one, nobody's rows are never drawn; people with one row need no draw."""
     people = np.array([3, 0, -1, 3, 1, 3, -1, 2, 1])
-    random = fixed_seed_voids_guarantee(5)
+    random = fixed_seed_invalidates_guarantee(5)
     for _ in range(50):
         rows = one_row_each(people, random)
         assert sorted(people[rows].tolist()) == [0, 1, 2, 3]
     alone = np.array([2, 0, 1])
-    assert one_row_each(alone, fixed_seed_voids_guarantee(1)).tolist() == [0, 1, 2]
+    assert one_row_each(alone, fixed_seed_invalidates_guarantee(1)).tolist() == [0, 1, 2]
     assert one_row_each(np.array([-1, -1]), random).tolist() == []
 
 
@@ -100,7 +100,7 @@ def test_one_row_each_draws_uniformly_and_independently() -> None:
     20,000 draws of two people with 3 rows each: 9 cells of expected 2,222; chi-square with 8 degrees of freedom above
     45 has probability 4e-7. Taking always the first row, or one draw for both, gives over 10,000.
     """
-    people, random = np.array([0, 1, 0, 1, 0, 1]), fixed_seed_voids_guarantee(11)
+    people, random = np.array([0, 1, 0, 1, 0, 1]), fixed_seed_invalidates_guarantee(11)
     drawn = np.array([one_row_each(people, random) for _ in range(20_000)])
     rows = np.array([next(row for row in pair if row % 2 == side) // 2 for pair in drawn for side in (0, 1)])
     cells = np.bincount(rows[::2] * 3 + rows[1::2], minlength=9)

@@ -40,7 +40,7 @@ def data(n: int = 1500) -> tuple[np.ndarray, np.ndarray]:
 
 
 def account(eps: float = 100.0, **others: Any) -> Account:
-    return Account(Budget(epsilon=eps, delta=1e-6), **others)
+    return (Account.create if "path" in others else Account)(Budget(epsilon=eps, delta=1e-6), **others)
 
 
 @pytest.mark.parametrize("model", ALL)
@@ -128,7 +128,7 @@ def test_refused_fits_draw_nothing_and_leave_nothing(monkeypatch: pytest.MonkeyP
     model = LogisticRegression(epsilon=1, bounds=(-1, 1), account=shared)
 
     class Silent:
-        void = False
+        invalidates_guarantee = False
 
         def words(self, count: int) -> Any:
             pytest.fail("noise was drawn")
@@ -147,7 +147,7 @@ def test_a_fit_that_fails_midway_stays_charged(monkeypatch: pytest.MonkeyPatch) 
     model = LogisticRegression(epsilon=1, bounds=(-1, 1), account=shared)
 
     class Broken:
-        void = False
+        invalidates_guarantee = False
 
         def words(self, count: int) -> Any:
             raise ZeroDivisionError
@@ -237,5 +237,5 @@ def test_fits_for_people_and_for_records_have_accounts_of_their_own(tmp_path: Pa
     with pytest.raises(InvalidParameter, match="protects a record"):
         clone(model).set_params(account=account()).fit(X, y, groups=who)
     with pytest.raises(InvalidParameter, match="terms with which"):
-        account(path=tmp_path / "account.db")
+        Account(Budget(epsilon=100, delta=1e-6), tmp_path / "account.db")
     assert len(people.charges) == 3

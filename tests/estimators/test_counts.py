@@ -12,7 +12,7 @@ from privet.estimators import PoissonRegressor
 from privet.estimators.counts import count_release, typical_count
 from privet.plan import Histograms, Meter, Plan
 from privet.privacy import Neighbours
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 KNOWN: dict[str, Any] = {"bounds": ([0, 0, 0], [10, 1, 10]), "target_range": (0, 60)}
 
@@ -122,5 +122,5 @@ def test_nothing_but_noise_means_counts_of_about_one() -> None:
     """No octave stands out: a size and a bound all the same, without a look at the records."""
     plan = Plan(releases=(count_release(1e4),), neighbours="zero_out")
     for most, found in ((None, (1.5, 2.0)), (0.5, (0.375, 0.5))):
-        meter = Meter(plan, random=fixed_seed_voids_guarantee(2))
+        meter = Meter(plan, random=fixed_seed_invalidates_guarantee(2))
         assert typical_count(np.full(100, 1e6), meter, most=most) == found

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn import linear_model
 
-from privet.errors import LittleSignal
+from privet.errors import SmallEffectiveSample
 from privet.estimators import LinearRegression, LogisticRegression
 from privet.estimators.defaults import LITTLE, Task, solver_for
 from privet.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss
@@ -53,7 +53,7 @@ def test_a_tiny_budget_says_that_the_model_is_a_constant_and_is_one() -> None:
         model = LogisticRegression(
             epsilon=0.01, bounds=(-1, 1), classes=[False, True], neighbours="zero_out", random_state=seed
         )
-        with pytest.warns(LittleSignal, match="a column") as warned:
+        with pytest.warns(SmallEffectiveSample, match="a column") as warned:
             scores.append(model.fit(X, y).score(X, y))
         assert warned[0].filename == __file__  # points at who called fit, not into the library
     assert np.median(scores) > 0.88

@@ -39,7 +39,7 @@ from privet.preprocessing import (
     dump_schema,
     learn_schema,
 )
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 Floats = NDArray[np.float64]
 
@@ -225,7 +225,7 @@ def test_what_is_learnt_reads_one_row_of_each(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(RangeFinder, "run", spied_ranges)
     monkeypatch.setattr(NameFinder, "run", spied_names)
     schema = Schema(columns={"age": Number(), "job": Category()}, ignored=("patient",))
-    random = fixed_seed_voids_guarantee(1)
+    random = fixed_seed_invalidates_guarantee(1)
     learn_schema(visits(), schema, budget=Budget(epsilon=1, delta=1e-6), groups="patient", random=random)
     assert rows == [1000, 1000]
 

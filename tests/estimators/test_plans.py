@@ -46,7 +46,7 @@ from privet.solvers import (
 )
 from privet.solvers.gradient import PrivateGradient
 
-pytestmark = pytest.mark.filterwarnings("ignore::privet.errors.LittleSignal")
+pytestmark = pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
 
 ROWS = 240
 RELATIONS: tuple[Neighbours, ...] = ("replace_one", "zero_out", "add_remove")
@@ -100,7 +100,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 class Listened:
     """The system's randomness, which tells that it was asked."""
 
-    void = False
+    invalidates_guarantee = False
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.genuine = watch, system_random()

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from privet.errors import InvalidParameter
 from privet.estimators import (
     HuberRegressor,
     LinearRegression,
@@ -102,7 +103,7 @@ def test_ranges_that_are_learnt_are_paid_for(model: Any) -> None:
     ).count("releases of") + str(given.guarantee_).count("release of")
 
 
-def test_a_fixed_seed_repeats_the_run_and_voids_the_guarantee() -> None:
+def test_a_fixed_seed_repeats_the_run_and_invalidates_the_guarantee() -> None:
     """`random_state` is for tests: the same coefficients, and a guarantee that promises nothing."""
     X, y = data()
     one, two = (LogisticRegression(bounds=(-1, 1), random_state=3).fit(X, y > 0) for _ in range(2))
@@ -226,3 +227,18 @@ def test_bad_parameters_are_refused_kindly(parameters: dict[str, Any], message: 
     X, y = data(500)
     with pytest.raises(ValueError, match=message):
         LogisticRegression(**{"bounds": (-1, 1), **parameters}).fit(X, y > 0)
+
+
+def test_a_declared_number_of_records_is_compared_with_delta_before_any_row_is_read() -> None:
+    """Under "add_remove" the public guess alone counts: not the number of rows, and before they are looked at."""
+
+    class Unreadable:
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError("a row was read")
+
+    model = LogisticRegression(epsilon=1, delta=1e-3, neighbours="add_remove", records=1000, classes=[0, 1])
+    with pytest.raises(InvalidParameter, match=r"delta below 1/n = 0\.001"):
+        model.fit(Unreadable(), Unreadable())
+    X = np.random.default_rng(0).uniform(-1, 1, size=(2000, 1))
+    few = LogisticRegression(5, 1e-3, neighbours="add_remove", records=900, classes=[0, 1], bounds=(-1, 1), max_iter=2)
+    assert few.fit(X, (X[:, 0] > 0).astype(int)).guarantee_.delta == 1e-3  # 2000 rows are nobody's business

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression as Plain
 from privet import Budget
 from privet.accounting import Event, NegativeBinomialTrials, PoissonTrials, Under, epsilon
 from privet.accounting.pairs.dominating import leaves
-from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
+from privet.errors import Interrupted, InvalidParameter, PrivetError, SmallEffectiveSample
 from privet.estimators import (
     HuberRegressor,
     LinearRegression,
@@ -29,7 +29,7 @@ from privet.ledger import Account
 from privet.plan import Meter
 from privet.preprocessing.scaling import scaling_from
 from privet.privacy import Neighbours
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 GRID = {"alpha": [0.0, 30.0]}
 LABELS = ["no", "yes"]
@@ -181,7 +181,7 @@ def test_better_candidates_are_found() -> None:
     assert good >= 7
 
 
-def test_a_fixed_seed_voids_the_guarantee() -> None:
+def test_a_fixed_seed_invalidates_the_guarantee() -> None:
     """The same search twice, and nothing promised."""
     X, y = data(500)
     one, two = (PrivateSearchCV(model(), GRID, random_state=1).fit(X, labels(y)) for _ in "ab")
@@ -284,7 +284,7 @@ def test_bad_searches_are_refused_before_anything_is_drawn(
     X, y = data(300)
 
     class Silent:
-        void = False
+        invalidates_guarantee = False
 
         def words(self, count: int) -> Any:
             pytest.fail("something was drawn")
@@ -313,7 +313,7 @@ def test_the_price_of_a_search_is_between_one_trial_and_all() -> None:
     asked: dict[str, Any] = {"delta": 1e-6, "neighbours": "replace_one"}
     assert 0.6 < epsilon(event.event, **asked) < 0.75
     assert epsilon(event.event * 10, **asked) > 2
-    assert fixed_seed_voids_guarantee(1).void
+    assert fixed_seed_invalidates_guarantee(1).invalidates_guarantee
 
 
 def test_no_score_depends_on_how_many_rows_are_held_out() -> None:
@@ -332,6 +332,6 @@ def test_warnings_do_not_tell_how_many_trials_there_were(monkeypatch: pytest.Mon
     """Of little signal a search warns once, whatever the number of trials."""
     X, y = data(300)
     monkeypatch.setattr(search, "number_of_trials", lambda random, event: 4)
-    with pytest.warns(LittleSignal) as told:
+    with pytest.warns(SmallEffectiveSample) as told:
         PrivateSearchCV(model(), GRID, epsilon=0.02).fit(X, labels(y))
     assert len(told) == 1

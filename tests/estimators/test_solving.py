@@ -52,7 +52,7 @@ def test_every_solver_learns_within_the_budget(model: Any, solver: str) -> None:
     """
     X, y, known = data(model)
     fits = [model(epsilon=2, bounds=(-1, 1), solver=solver, random_state=k, **known).fit(X, y) for k in range(3)]
-    fitted = model(epsilon=2, bounds=(-1, 1), solver=solver, **known).fit(X, y)  # a seed voids the guarantee
+    fitted = model(epsilon=2, bounds=(-1, 1), solver=solver, **known).fit(X, y)  # a seed invalidates the guarantee
     best = {LogisticRegression: 0.93, LinearSVC: 0.93, PoissonRegressor: 0.45, QuantileRegressor: 0.75}.get(model, 0.94)
     assert np.median([fit.score(X, y) for fit in fits]) > LEAST.get(solver, 0.95) * best
     assert 1.99 < fitted.guarantee_.epsilon <= 2
@@ -74,7 +74,7 @@ def test_every_solver_holds_for_every_relation(solver: str, neighbours: Neighbou
     assert "one row" in str(fitted.guarantee_)
 
 
-def test_a_fixed_seed_voids_every_solvers_guarantee() -> None:
+def test_a_fixed_seed_invalidates_every_solvers_guarantee() -> None:
     """Objective perturbation states its guarantee anew when something was learnt before; the stamp stays."""
     X, y, known = data(LogisticRegression, 1000)
     for solver in SOLVERS[1:]:

@@ -14,7 +14,7 @@ from privet.cli import main
 from privet.errors import InvalidParameter
 from privet.estimators import fit_table, load_model
 from privet.preprocessing import Category, Number, Schema, Target, dump_schema
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 BUDGET = Budget(epsilon=2.0, delta=1e-6)
 COLUMNS: dict[str, Any] = {"age": Number(low=0, high=100), "job": Category(values=("baker", "smith", "nurse"))}
@@ -59,11 +59,24 @@ def test_what_the_schema_leaves_open_is_learnt_within_the_budget() -> None:
     assert model.score(table()) > 0.85
 
 
-def test_a_fixed_seed_voids_the_guarantee_also_when_saved(tmp_path: Path) -> None:
+def test_a_fixed_seed_invalidates_the_guarantee_also_when_saved(tmp_path: Path) -> None:
     """The stamp survives the file."""
-    model = fit_table(table(), LABELS, budget=BUDGET, random=fixed_seed_voids_guarantee(1))
+    model = fit_table(table(), LABELS, budget=BUDGET, random=fixed_seed_invalidates_guarantee(1))
     model.save(tmp_path)
     assert str(load_model(tmp_path).guarantee).startswith("NOT PRIVATE: fixed seed")
+
+
+def test_set_params_after_fit_changes_nothing_that_is_saved(tmp_path: Path) -> None:
+    """What a file says is of the fit: budget, relation, ranges, classes and promise, whatever was set since."""
+    model = fit_table(table(), LABELS, budget=BUDGET)
+    before = model.save(tmp_path / "before").read_text()
+    model.estimator.set_params(
+        epsilon=99.0, delta=0.4, neighbours="add_remove", bounds=(-9, 9), classes=[7, 8], alpha=3.0, records=5
+    )
+    assert model.save(tmp_path / "after").read_text() == before
+    loaded = load_model(tmp_path / "after")
+    assert (loaded.guarantee, loaded.plan.budget) == (model.guarantee, BUDGET)
+    assert loaded.predict(table()).tolist() == model.predict(table()).tolist()
 
 
 @pytest.mark.parametrize(

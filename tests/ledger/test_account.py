@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import sqlite3
 import threading
@@ -21,7 +22,7 @@ from privet import Budget
 from privet.accounting import Approximate, Gaussian, Laplace, Pure, epsilon, random_trials
 from privet.accounting.filters import Overspent, RenyiFilter
 from privet.errors import InvalidParameter, NoProvenBound
-from privet.ledger import Account
+from privet.ledger import Account, storage
 
 BUDGET = Budget(epsilon=2, delta=1e-6)
 STEP = Gaussian(noise_multiplier=20.0)
@@ -48,7 +49,7 @@ def affordable() -> int:
 @pytest.mark.parametrize("stored", [False, True])
 def test_gaussian_charges_add_up_exactly_to_the_budget(stored: bool, tmp_path: Path) -> None:
     """As many Gaussian releases fit as the closed form allows, not one more, and the refused one leaves no trace."""
-    account = Account(BUDGET, tmp_path / "a.db" if stored else None)
+    account = Account.create(BUDGET, tmp_path / "a.db") if stored else Account(BUDGET)
     most = affordable()
     assert 5 < spend(account, 1000) == most == len(account.charges)
     assert not account.admits(STEP)
@@ -107,7 +108,7 @@ def test_the_renyi_account_is_the_renyi_filter() -> None:
 
 def test_copies_and_clones_are_the_account_itself(tmp_path: Path) -> None:
     """`clone`, `copy` and `deepcopy` give no fresh budget; a pickle of one with a path shares its file."""
-    account = Account(BUDGET, tmp_path / "a.db")
+    account = Account.create(BUDGET, tmp_path / "a.db")
     assert clone(account, safe=False) is copy.copy(account) is copy.deepcopy(account) is account
     other = pickle.loads(pickle.dumps(account))
     spend(other, 2)
@@ -120,7 +121,7 @@ def test_copies_and_clones_are_the_account_itself(tmp_path: Path) -> None:
 def test_a_file_keeps_its_terms(tmp_path: Path) -> None:
     """An account is opened again with the same terms only, and what was spent is still spent."""
     path = tmp_path / "a.db"
-    spend(Account(BUDGET, path), 3)
+    spend(Account.create(BUDGET, path), 3)
     assert len(Account(BUDGET, path).charges) == 3
     with pytest.raises(InvalidParameter, match="terms"):
         Account(Budget(epsilon=3, delta=1e-6), path)
@@ -133,7 +134,7 @@ def test_a_file_keeps_its_terms(tmp_path: Path) -> None:
 def test_a_lost_or_foreign_file_stops_all_spending(tmp_path: Path) -> None:
     """A file that was deleted is not made afresh behind one's back, and one that is no account is refused."""
     path = tmp_path / "a.db"
-    account = Account(BUDGET, path)
+    account = Account.create(BUDGET, path)
     spend(account, 1)
     bytes_ = pickle.dumps(account)
     path.unlink()
@@ -151,20 +152,119 @@ def test_a_lost_or_foreign_file_stops_all_spending(tmp_path: Path) -> None:
         Account(BUDGET, tmp_path / "c.db")
 
 
-def test_lines_of_a_file_are_final(tmp_path: Path) -> None:
-    """A charge can be neither deleted nor changed through SQL, nor can the terms."""
+LINE = "(place, label, event) VALUES (1, '', '{}')"
+TERMS = "VALUES ('9', '1e-06', 'replace_one', 'gaussian', 'record', 'x')"
+VERBS = [
+    "DELETE FROM charges",
+    "DELETE FROM charges WHERE place = 2",
+    "UPDATE charges SET label = ''",
+    "UPDATE OR REPLACE charges SET place = 1 WHERE place = 2",
+    "UPDATE OR IGNORE charges SET event = '{}'",
+    f"REPLACE INTO charges {LINE}",
+    f"REPLACE INTO charges {LINE.replace('1', '2')}",
+    f"INSERT OR REPLACE INTO charges {LINE}",
+    f"INSERT INTO charges {LINE} ON CONFLICT (place) DO UPDATE SET event = excluded.event",
+    "REPLACE INTO charges SELECT 1, label, event FROM charges WHERE place = 2",
+    "UPDATE terms SET epsilon = '9'",
+    "DELETE FROM terms",
+    f"INSERT INTO terms {TERMS}",
+    f"REPLACE INTO terms {TERMS}",
+    "INSERT OR REPLACE INTO terms (rowid, epsilon, identity) VALUES (1, '9', 'x')",
+]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("recursive", ["OFF", "ON"])
+def test_lines_of_a_file_are_final(verb: str, recursive: str, tmp_path: Path) -> None:
+    """Neither a charge nor the terms can be deleted, changed or replaced through any verb of SQL.
+
+    On what was: REPLACE INTO took 0.934 spent back to 0, DELETE and INSERT raised the budget.
+    """
     path = tmp_path / "a.db"
-    spend(Account(BUDGET, path), 2)
+    account = Account.create(BUDGET, path)
+    spend(account, 2)
+    spent = account.epsilon
     with sqlite3.connect(path) as connection:
-        for statement in ("DELETE FROM charges", "UPDATE charges SET label = ''", "UPDATE terms SET epsilon = '9'"):
-            with pytest.raises(sqlite3.IntegrityError, match="final"):
-                connection.execute(statement)
+        connection.execute(f"PRAGMA recursive_triggers = {recursive}")
+        with pytest.raises(sqlite3.IntegrityError, match="final"):
+            connection.execute(verb)
+    connection.close()
+    assert account.epsilon == Account(BUDGET, path).epsilon == spent
+
+
+@pytest.mark.parametrize(
+    "cut", ["DROP TRIGGER no_refund; DELETE FROM charges WHERE place = 1", "DROP TRIGGER one_budget"]
+)
+def test_a_file_without_its_triggers_is_refused(cut: str, tmp_path: Path) -> None:
+    """Whoever drops them is noticed at the next look; what they do with them gone and restored is not."""
+    path = tmp_path / "a.db"
+    account = Account.create(BUDGET, path)
+    spend(account, 2)
+    with sqlite3.connect(path) as connection:
+        connection.executescript(cut)
+    connection.close()
+    for look in (lambda: account.epsilon, lambda: account.charge(STEP, neighbours="replace_one")):
+        with pytest.raises(InvalidParameter, match="as it was left"):
+            look()
+    with pytest.raises(InvalidParameter, match="as it was left"):
+        Account(BUDGET, path)
+
+
+def test_an_older_copy_put_back_is_noticed_by_who_saw_more(tmp_path: Path) -> None:
+    """By an account that is open, and by one that was pickled; a new process that never looked cannot know."""
+    path, copy = tmp_path / "a.db", tmp_path / "b.db"
+    account = Account.create(BUDGET, path)
+    spend(account, 1)
+    shutil.copy(path, copy)
+    spend(account, 2)
+    assert account.epsilon > 0
+    pickled = pickle.dumps(account)
+    shutil.copy(copy, path)
+    with pytest.raises(InvalidParameter, match="as it was left"):
+        account.charge(STEP, neighbours="replace_one")
+    with pytest.raises(InvalidParameter, match="as it was left"):
+        pickle.loads(pickled)
+    path.unlink()
+    spend(Account.create(BUDGET, path), 5)  # another account at the same path, with as many charges
+    with pytest.raises(InvalidParameter, match="as it was left"):
+        account.charge(STEP, neighbours="replace_one")
+
+
+def test_no_fresh_budget_by_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deleted file, an empty one, and the same relative path in another folder are refused; so is making it twice."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    account = Account.create(BUDGET, "a.db")
+    monkeypatch.chdir(tmp_path / "two")
+    spend(account, 2)  # where it was made
+    with pytest.raises(InvalidParameter, match="at this path, got none"):
+        Account(BUDGET, "a.db")
+    assert len(Account(BUDGET, "../one/a.db").charges) == 2
+    with pytest.raises(InvalidParameter, match="nothing is yet"):
+        Account.create(BUDGET, "../one/a.db")
+    Path("a.db").touch()
+    with pytest.raises(InvalidParameter, match="or an empty one"):
+        Account(BUDGET, "a.db")
+    with pytest.raises(InvalidParameter, match="nothing is yet"):
+        Account.create(BUDGET, "a.db")
+    with pytest.raises(InvalidParameter, match="readable and writable"):
+        Account.create(BUDGET, "nowhere/a.db")
+
+
+def test_a_commit_is_on_the_disk(tmp_path: Path) -> None:
+    """SQLite says so itself: synchronous is EXTRA, and the journal is a rollback journal (docs/footguns.md, 59)."""
+    path = tmp_path / "a.db"
+    Account.create(BUDGET, path)
+    with storage._opened(path) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 @pytest.mark.parametrize("stored", [False, True])
 def test_threads_cannot_overspend(stored: bool, tmp_path: Path) -> None:
     """Eight threads at once: exactly what the budget allows goes through."""
-    account = Account(BUDGET, tmp_path / "a.db" if stored else None)
+    account = Account.create(BUDGET, tmp_path / "a.db") if stored else Account(BUDGET)
     done: list[int] = []
     threads = [threading.Thread(target=lambda: done.append(spend(account, 40))) for _ in range(8)]
     for thread in threads:
@@ -187,7 +287,7 @@ def _worker(account: Account, released: str) -> None:
 
 def test_killed_processes_leave_charges_never_free_releases(tmp_path: Path) -> None:
     """Three processes, one killed midway: releases never exceed charges, charges never exceed the budget."""
-    account = Account(BUDGET, tmp_path / "a.db")
+    account = Account.create(BUDGET, tmp_path / "a.db")
     context = multiprocessing.get_context("fork")
     workers = [context.Process(target=_worker, args=(account, str(tmp_path / f"{i}"))) for i in range(3)]
     for worker in workers:
@@ -226,7 +326,7 @@ def test_bad_terms_are_refused() -> None:
 
 def test_the_table_shows_every_charge(tmp_path: Path) -> None:
     """`print` names what was charged, alone and together, and says what is not in it; the repr is one line."""
-    account = Account(BUDGET, tmp_path / "a.db")
+    account = Account.create(BUDGET, tmp_path / "a.db")
     account.charge(STEP, neighbours="replace_one", label="first")
     account.charge(STEP * 2, neighbours="replace_one", label="second")
     text = str(account)

@@ -104,7 +104,7 @@ CASES: dict[str, Case] = {
         kinks=lambda y: (y - 0.25, y + 0.25),
     ),
     "capped poisson": Case(
-        loss=CappedPoissonLoss(most=8.0, unit=0.5),
+        loss=CappedPoissonLoss(max_rate=8.0, unit=0.5),
         good=(0.0, math.log(8.0), 8.0),
         bad=(-1, 8.01, *NONFINITE),
         kinks=lambda y: (math.log(8.0),),

@@ -10,7 +10,7 @@ from mpmath import mp, mpf
 
 from privet.noise import fast, rounded_gaussian, rounded_laplace, samplers
 from privet.noise.exact import exact_gaussian_pair, exact_laplace
-from privet.randomness import Words, fixed_seed_voids_guarantee
+from privet.randomness import Words, fixed_seed_invalidates_guarantee
 
 MORE = 0x9E3779B97F4A7C15  # every word beyond the script: so each real number is known to the last bit
 DIGITS = 100
@@ -21,7 +21,7 @@ Triple = tuple[int, int, int]
 class Scripted:
     """The words of a script, then MORE for ever; `beyond` counts how many of those were asked for."""
 
-    void = True
+    invalidates_guarantee = True
 
     def __init__(self, words: list[int], more: int = MORE) -> None:
         self.script = np.array(words, dtype=np.uint64)
@@ -70,7 +70,7 @@ def sampled(triples: list[Triple], stddev: float) -> tuple[list[int], Scripted]:
 
 
 def random_triples(count: int, seed: int) -> list[Triple]:
-    words = fixed_seed_voids_guarantee(seed).words(3 * count).tolist()
+    words = fixed_seed_invalidates_guarantee(seed).words(3 * count).tolist()
     return list(zip(words[::3], words[1::3], words[2::3], strict=True))
 
 
@@ -208,7 +208,7 @@ def test_float_errors_stay_below_the_proven_bound(monkeypatch: pytest.MonkeyPatc
 
 def test_the_logarithm_is_as_accurate_as_the_proof_assumes() -> None:
     """np.log1p on [−½, 0] errs by less than 4 units in the last place here; the proof allows for 8."""
-    v = np.concatenate([fixed_seed_voids_guarantee(1).words(5000) * 2.0**-65, 2.0 ** -np.arange(1.0, 66.0)])
+    v = np.concatenate([fixed_seed_invalidates_guarantee(1).words(5000) * 2.0**-65, 2.0 ** -np.arange(1.0, 66.0)])
     with mp.workdps(40):
         for x, y in zip((-v).tolist(), np.log1p(-v).tolist(), strict=True):
             assert abs(mpf(y) - mp.log1p(mpf(x))) <= 4 * mpf(math.ulp(y))

@@ -10,7 +10,7 @@ from scipy import special, stats
 from privet.accounting.theorems.gaussian_profile import delta_bounds
 from privet.errors import InvalidParameter
 from privet.noise import fast, rounded_gaussian, rounded_laplace, samplers
-from privet.randomness import Words, fixed_seed_voids_guarantee, system_random
+from privet.randomness import Words, fixed_seed_invalidates_guarantee, system_random
 
 STDDEV = 2.0**20
 DRAWS = 1 << 22
@@ -53,7 +53,7 @@ def caught(normal: Floats) -> set[str]:
 
 @pytest.fixture(scope="module")
 def normal() -> Floats:
-    return rounded_gaussian(fixed_seed_voids_guarantee(2024), STDDEV, DRAWS) / STDDEV
+    return rounded_gaussian(fixed_seed_invalidates_guarantee(2024), STDDEV, DRAWS) / STDDEV
 
 
 @pytest.mark.medium
@@ -103,7 +103,7 @@ def test_the_statistics_catch_a_mutant_of_the_code(monkeypatch: pytest.MonkeyPat
         return usual(np.repeat(bits[::2], 2), np.repeat(tail[::2], 2), scratch)
 
     monkeypatch.setattr(samplers, "exponential", repeated)
-    noise = rounded_gaussian(fixed_seed_voids_guarantee(2024), STDDEV, DRAWS) / STDDEV
+    noise = rounded_gaussian(fixed_seed_invalidates_guarantee(2024), STDDEV, DRAWS) / STDDEV
     assert "neighbours' sizes" in caught(noise)
 
 
@@ -113,7 +113,7 @@ def test_laplace_noise_has_its_law_and_is_independent() -> None:
 
     Mutant: a scale 1 % too small.
     """
-    x = rounded_laplace(fixed_seed_voids_guarantee(9), STDDEV, DRAWS) / STDDEV
+    x = rounded_laplace(fixed_seed_invalidates_guarantee(9), STDDEV, DRAWS) / STDDEV
 
     def as_normal(x: Floats) -> Floats:
         return np.asarray(np.copysign(special.ndtri(0.5 * np.exp(-abs(x))), x))

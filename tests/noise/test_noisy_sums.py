@@ -12,7 +12,7 @@ from scipy import stats
 from privet.errors import InvalidParameter
 from privet.noise import add_gaussian, add_laplace, exact, rounded_gaussian, samplers
 from privet.noise.fast import Integers, Scratch
-from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
+from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random
 
 Floats = np.ndarray
 
@@ -64,7 +64,7 @@ def test_float_noise_fails_the_same_test(mechanism: Callable[[float, int], Float
 @pytest.mark.parametrize("shift", [0, 1, 7, 20, 30])
 def test_a_coarser_lattice_is_one_rounding_of_the_sum_with_its_noise(shift: int) -> None:
     """With 2^k units to a released step the integer is round((q + sZ)/2^k), for negative q too."""
-    random = fixed_seed_voids_guarantee
+    random = fixed_seed_invalidates_guarantee
     q = np.array([0, 1, -1, 2**40 + 12345, -(2**40) - 54321, 2**52 + 1], dtype=np.int64)
     released = add_gaussian(q, step=2.0**-shift, noise_stddev=2.0**20, random=random(3))
     assert (released == np.rint(released)).all()
@@ -79,9 +79,11 @@ def test_the_same_words_and_sum_give_the_same_bits_in_any_shape() -> None:
     """A release is a function of words and sum: shape and memory order do not matter, and the input is kept."""
     q = np.arange(-3000, 3000, dtype=np.int64).reshape(60, 100) * 2**30
     kept = q.copy()
-    flat = add_gaussian(q.ravel(), step=2.0**-40, noise_stddev=1.0, random=fixed_seed_voids_guarantee(1))
-    square = add_gaussian(q, step=2.0**-40, noise_stddev=1.0, random=fixed_seed_voids_guarantee(1))
-    strided = add_gaussian(np.asfortranarray(q), step=2.0**-40, noise_stddev=1.0, random=fixed_seed_voids_guarantee(1))
+    flat = add_gaussian(q.ravel(), step=2.0**-40, noise_stddev=1.0, random=fixed_seed_invalidates_guarantee(1))
+    square = add_gaussian(q, step=2.0**-40, noise_stddev=1.0, random=fixed_seed_invalidates_guarantee(1))
+    strided = add_gaussian(
+        np.asfortranarray(q), step=2.0**-40, noise_stddev=1.0, random=fixed_seed_invalidates_guarantee(1)
+    )
     assert (flat.reshape(60, 100) == square).all()
     assert (square == strided).all()
     assert (q == kept).all()
@@ -98,7 +100,7 @@ def test_noise_is_not_swallowed(step: float) -> None:
     """
     for x in (0.0, 1000.0):
         units = np.full(10**6, round(x / step), dtype=np.int64)
-        released = add_gaussian(units, step=step, noise_stddev=1.0, random=fixed_seed_voids_guarantee(5))
+        released = add_gaussian(units, step=step, noise_stddev=1.0, random=fixed_seed_invalidates_guarantee(5))
         assert released.dtype == np.float64
         assert abs((released - x).std() - 1.0) < 4.9 / math.sqrt(2e6)
     halved = (1000.0 + np.float16(1e-4) * (released - x).astype(np.float16)).astype(np.float16)
@@ -111,7 +113,7 @@ def test_laplace_is_released_the_same_way() -> None:
     False positive rate 1e-6; 10^6 draws; a scale off by 0.73 % is caught with power 0.99.
     """
     units = np.full(10**6, 5 << 30, dtype=np.int64)
-    released = add_laplace(units, step=2.0**-30, noise_scale=0.25, random=fixed_seed_voids_guarantee(5))
+    released = add_laplace(units, step=2.0**-30, noise_scale=0.25, random=fixed_seed_invalidates_guarantee(5))
     lattice = released * 2.0**22
     assert (lattice == np.rint(lattice)).all()
     assert abs(abs(released - 5.0).mean() / 0.25 - 1.0) < 4.9e-3
@@ -199,5 +201,5 @@ def test_time_tells_nothing_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> Non
     out: Integers = np.empty(2**15, dtype=np.int64)
     scratch = Scratch(out.size)
     for seed in range(32):
-        samplers.fill_gaussian(fixed_seed_voids_guarantee(seed), 2.0**20, None, out, scratch)
+        samplers.fill_gaussian(fixed_seed_invalidates_guarantee(seed), 2.0**20, None, out, scratch)
     assert len(slow) <= 3  # 2^20 coordinates, expected 2^-4; more than 3 has probability 6e-7

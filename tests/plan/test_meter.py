@@ -16,7 +16,7 @@ from privet.clipping import Adaptive, Clip, LatticeSum
 from privet.errors import InvalidParameter, PrivetError
 from privet.plan import Bounded, Computed, Histograms, Meter, Plan, Release, SecondMoments, gradient_plan
 from privet.problems import facts_of
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import FixedSize, Poisson
 from privet.solvers import DPSGD, DPSVRG, FixedHessian
 from privet.sums import record_sum
@@ -50,7 +50,27 @@ def test_a_run_as_planned_is_recorded() -> None:
         meter.noisy("gradients", summed())
     assert meter.finish() == ("moment", "gradients", "gradients")
     assert meter.guarantee() == PLAN.guarantee(delta=1e-6)
-    assert "NOT PRIVATE" in str(Meter(PLAN, random=fixed_seed_voids_guarantee(1)).guarantee())
+    assert "NOT PRIVATE" in str(Meter(PLAN, random=fixed_seed_invalidates_guarantee(1)).guarantee())
+
+
+@pytest.mark.parametrize("says", ["nothing", None, "no", 0, np.False_])
+def test_a_generator_that_does_not_declare_itself_cryptographic_invalidates_the_guarantee(says: Any) -> None:
+    """Words of PCG64, or of anything that does not say False plainly, promise nothing (docs/footguns.md, 13)."""
+
+    class Foreign:
+        def words(self, count: int) -> Any:
+            return np.random.default_rng(0).integers(0, 2**64, count, dtype=np.uint64)
+
+    foreign: Any = Foreign()
+    if says != "nothing":
+        foreign.invalidates_guarantee = says
+    meter = Meter(PLAN, random=foreign)
+    meter.open("moment", count=8)
+    meter.noisy_symmetric("moment", moment())
+    assert math.isinf(meter.guarantee().epsilon)
+    assert str(meter.guarantee()).startswith("NOT PRIVATE: a generator that does not declare itself cryptographic")
+    foreign.invalidates_guarantee = False
+    assert meter.guarantee() == PLAN.guarantee(delta=1e-6)
 
 
 @pytest.mark.parametrize("name", ["gradients", "other", ""])
@@ -169,7 +189,9 @@ def test_a_sensitivity_of_the_run_must_be_given_and_is_refused_where_the_plan_ha
 def test_counts_have_the_noise_of_a_histogram() -> None:
     """Stddev of 20,000 counts within 4 % of √2/2 × the multiplier under replace_one: 8 standard errors."""
     counts = Release(name="counts", of="bins", bound=Histograms(), noise_multiplier=6.0)
-    meter = Meter(Plan(releases=(counts,), records=8, neighbours="replace_one"), random=fixed_seed_voids_guarantee(3))
+    meter = Meter(
+        Plan(releases=(counts,), records=8, neighbours="replace_one"), random=fixed_seed_invalidates_guarantee(3)
+    )
     with pytest.raises(InvalidParameter, match="no clipping rule"):
         meter.rule("counts")
     meter.open("counts", count=8)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet import Budget
+from privet import Budget, glm
 from privet.accounting import Approximate, ExponentialMechanism, Gaussian, epsilon, guarantee
 from privet.clipping import Adaptive, Automatic, Clip, Declared
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.plan import Bounded, Histograms, MomentSums, Plan, Release, SecondMoments, gradient_plan
 from privet.plan.plan import whole_noise
 from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson
+from privet.solvers import FixedHessian, solve
 
 BASE: dict[str, Any] = {"bounding": Clip(clip=2.0), "steps": 10, "records": 100, "neighbours": "replace_one"}
 
@@ -300,3 +301,25 @@ def test_a_draw_made_for_one_relation_is_refused_under_another(mechanism: Any) -
     for other in ("replace_one", "add_remove"):
         with pytest.raises(InvalidParameter, match="zero_out"):
             epsilon(event, delta=1e-6, neighbours=other)
+
+
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
+def test_a_delta_of_one_over_n_is_refused_wherever_n_is_public(neighbours: Any) -> None:
+    """By any plan with a number of records, which under "add_remove" is what was declared, and by every solver's.
+
+    On what was: plans and solvers took any delta below 1.
+    """
+    plan: Any = gradient_plan(bounding=Clip(clip=1.0), steps=2, records=1000, neighbours=neighbours)
+    problem = glm("logistic", [[1.0], [0.0]] * 500, [0, 1] * 500, row_norm=1.0)
+    solver = FixedHessian(clip=1.0, steps=1)
+    assert plan.calibrated(Budget(epsilon=1, delta=9.99e-4)).guarantee().delta == 9.99e-4
+    for asked in (
+        lambda: plan.calibrated(Budget(epsilon=1, delta=1e-3)),
+        lambda: dataclasses.replace(plan, budget=Budget(epsilon=1, delta=0.5)),
+        lambda: plan.calibrated(Budget(epsilon=1, delta=1e-6)).guarantee(delta=2e-3),
+        lambda: solve(solver, problem, budget=Budget(epsilon=1, delta=1e-3), neighbours=neighbours, records=1000),
+    ):
+        with pytest.raises(InvalidParameter, match=r"delta below 1/n = 0\.001"):
+            asked()
+    noisy = dataclasses.replace(plan.releases[0], noise_multiplier=5.0)
+    assert Plan(releases=(noisy,), neighbours=neighbours).guarantee(delta=0.1).delta == 0.1  # of nobody knows how many

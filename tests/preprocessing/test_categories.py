@@ -16,7 +16,7 @@ from privet.plan import Plan
 from privet.preprocessing import NameFinder, categories, private_categories
 from privet.preprocessing.categories import leak, name_threshold
 from privet.privacy import Neighbours
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 RELATIONS: tuple[Neighbours, ...] = get_args(Neighbours)
 
@@ -54,7 +54,7 @@ def test_names_of_single_records_are_shown_as_often_as_charged() -> None:
     """
     names = {"name": [f"person {i}" for i in range(100_000)]}
     options: dict[str, Any] = {"columns": ["name"], "noise_multiplier": 10.0, "threshold_delta": 0.01}
-    found = private_categories(names, **options, neighbours="zero_out", random=fixed_seed_voids_guarantee(6))
+    found = private_categories(names, **options, neighbours="zero_out", random=fixed_seed_invalidates_guarantee(6))
     count = len(found.values["name"])
     assert stats.binom.sf(count - 1, 100_000, 0.01) > 1e-6
     assert stats.binom.cdf(count, 100_000, 0.01) > 1e-6  # and not needlessly fewer
@@ -123,7 +123,7 @@ def test_common_names_are_found_and_rare_ones_are_not(neighbours: Neighbours) ->
     assert found.values == {"job": ("baker", "smith"), "zip": ("1010", "1020")}
     counts = Gaussian(noise_multiplier=10.0).under(neighbours)
     assert found.plan.event == counts + Approximate(epsilon=0.0, delta=1e-8).under(neighbours)
-    assert (found.plan.neighbours, found.void) == (neighbours, False)
+    assert (found.plan.neighbours, found.invalidated) == (neighbours, False)
 
 
 def test_the_order_of_rows_does_not_show() -> None:
@@ -133,7 +133,7 @@ def test_the_order_of_rows_does_not_show() -> None:
     found = [
         private_categories(
             {"x": order}, columns=["x"], noise_multiplier=10.0, threshold_delta=0.05,
-            random=fixed_seed_voids_guarantee(1),
+            random=fixed_seed_invalidates_guarantee(1),
         ).values
         for order in (names, names[::-1], np.sort(names))
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.preprocessing.ranges import check_noise
 from privet.privacy import Neighbours
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 RELATIONS: tuple[Neighbours, ...] = get_args(Neighbours)
 
@@ -72,7 +72,7 @@ def test_noise_has_the_claimed_deviation_on_a_lattice(noise: float) -> None:
     False positive rate 1e-6 each; 10^5 draws; a deviation off by 1.7 % is caught with power 0.99. Mutant: half of it.
     """
     counts = release(2, noise)
-    meter = Meter(Plan(releases=(counts,), neighbours="add_remove"), random=fixed_seed_voids_guarantee(4))
+    meter = Meter(Plan(releases=(counts,), neighbours="add_remove"), random=fixed_seed_invalidates_guarantee(4))
     meter.open("counts", count=1)
     found = meter.noisy_counts("counts", np.full(10**5, 3))
     step = 2.0 ** (math.frexp(counts.noise_stddev("add_remove"))[1] - 22)

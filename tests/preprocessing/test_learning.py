@@ -16,7 +16,7 @@ from privet.noise import add_gaussian
 from privet.plan import Histograms, Meter, Plan, gradient_plan, meter
 from privet.preprocessing import Category, Number, Schema, SchemaLearner, TableEncoder, Target, learn_schema
 from privet.privacy import Neighbours
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 RELATIONS: tuple[Neighbours, ...] = get_args(Neighbours)
 SCHEMA = Schema(
@@ -137,10 +137,10 @@ def test_targets_are_learnt_too() -> None:
         assert kind == "number" or (target.low == 0.0 and target.high == math.floor(target.high))
 
 
-def test_a_fixed_seed_voids_the_guarantee() -> None:
+def test_a_fixed_seed_invalidates_the_guarantee() -> None:
     """Learning from predictable words says NOT PRIVATE."""
     learnt = learn_schema(
-        people(100), SCHEMA, budget=Budget(epsilon=1, delta=1e-6), random=fixed_seed_voids_guarantee(1)
+        people(100), SCHEMA, budget=Budget(epsilon=1, delta=1e-6), random=fixed_seed_invalidates_guarantee(1)
     )
     assert math.isinf(learnt.guarantee.epsilon)
     assert str(learnt.guarantee).startswith("NOT PRIVATE")

@@ -11,7 +11,7 @@ from privet.plan import MomentSums
 from privet.preprocessing import moments, private_moments
 from privet.preprocessing.schema import Number
 from privet.privacy import Neighbours
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 RELATIONS: tuple[Neighbours, ...] = get_args(Neighbours)
 UNIT = Number(low=-1, high=1)
@@ -54,7 +54,7 @@ def test_moments_are_those_of_the_clipped_column(neighbours: Neighbours) -> None
         low=found.mean["height"] - 3 * found.stddev["height"], high=found.mean["height"] + 3 * found.stddev["height"]
     )
     assert found.standardised("flag").low == 0
-    assert (found.plan.neighbours, found.void) == (neighbours, False)
+    assert (found.plan.neighbours, found.invalidated) == (neighbours, False)
 
 
 @pytest.mark.parametrize("values", [[], ["Jane Doe"] * 9, [5.0], [3.0] * 5000, [1e300] * 5000])
@@ -62,11 +62,11 @@ def test_few_bad_or_constant_values_give_usable_moments(values: list[Any]) -> No
     """Nothing raises; the mean is in the range, the deviation positive and no larger than half of it."""
     for seed in range(5):
         found = private_moments(
-            {"a": values}, ranges={"a": (0, 10)}, noise_multiplier=2.0, random=fixed_seed_voids_guarantee(seed)
+            {"a": values}, ranges={"a": (0, 10)}, noise_multiplier=2.0, random=fixed_seed_invalidates_guarantee(seed)
         )
         assert 0 <= found.mean["a"] <= 10
         assert 0 < found.stddev["a"] <= 5
-        assert found.void
+        assert found.invalidated
         column = found.standardised("a")
         assert column.low is not None
         assert column.high is not None
@@ -82,7 +82,7 @@ def test_the_noise_of_the_mean_is_what_was_priced() -> None:
     table = {str(i): np.zeros(1000) for i in range(4000)}
     found = private_moments(
         table, ranges=dict.fromkeys(table, (-1.0, 1.0)), noise_multiplier=0.05, neighbours="zero_out",
-        random=fixed_seed_voids_guarantee(9),
+        random=fixed_seed_invalidates_guarantee(9),
     )  # fmt: skip
     expected = 0.05 * MomentSums(columns=4000).sensitivity("zero_out") / 1000
     assert np.std(list(found.mean.values())) == pytest.approx(expected, rel=4.9 / math.sqrt(8000))

@@ -14,7 +14,7 @@ from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter
 from privet.preprocessing import private_ranges, ranges
 from privet.privacy import Neighbours
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 RELATIONS: tuple[Neighbours, ...] = get_args(Neighbours)
 
@@ -114,12 +114,14 @@ def test_what_is_charged_is_what_is_drawn(spied: Any, neighbours: Neighbours) ->
 def test_any_scale_is_found(scale: float, sign: int, shift: float) -> None:
     """From 1e-11 to 1e11, either sign: the range holds nearly all values and is less than six times too wide."""
     values = sign * scale * (shift + np.linspace(0.001, 1.0, 20_000))
-    learnt = private_ranges({"a": values}, columns=["a"], noise_multiplier=10.0, random=fixed_seed_voids_guarantee(2))
+    learnt = private_ranges(
+        {"a": values}, columns=["a"], noise_multiplier=10.0, random=fixed_seed_invalidates_guarantee(2)
+    )
     low, high = learnt.ranges["a"]
     assert low < high
     assert ((values >= low) & (values <= high)).mean() > 0.97
     assert high - low < 6 * (values.max() - values.min())
-    assert learnt.void
+    assert learnt.invalidated
 
 
 def test_columns_of_counts_with_many_zeros_keep_their_tail() -> None:
@@ -127,7 +129,7 @@ def test_columns_of_counts_with_many_zeros_keep_their_tail() -> None:
     values = np.concatenate([np.zeros(27_000), np.geomspace(1000, 15_000, 3000)])
     for log in ([], ["a"]):
         low, high = private_ranges(
-            {"a": values}, columns=["a"], log=log, noise_multiplier=12.0, random=fixed_seed_voids_guarantee(1)
+            {"a": values}, columns=["a"], log=log, noise_multiplier=12.0, random=fixed_seed_invalidates_guarantee(1)
         ).ranges["a"]
         assert low <= 0 < 8000 < high < 20_000
         assert low >= 0 or not log
@@ -139,7 +141,7 @@ def test_columns_of_counts_with_many_zeros_keep_their_tail() -> None:
 def test_empty_bad_and_constant_columns_give_some_range(values: list[Any], log: tuple[str, ...]) -> None:
     """Whatever the column holds, a proper range comes out, and nothing is raised."""
     for seed in range(5):
-        random = fixed_seed_voids_guarantee(seed)
+        random = fixed_seed_invalidates_guarantee(seed)
         low, high = private_ranges({"a": values}, columns=["a"], log=log, noise_multiplier=3.0, random=random).ranges[
             "a"
         ]
@@ -157,7 +159,7 @@ def test_noise_alone_rarely_makes_an_octave(monkeypatch: pytest.MonkeyPatch) -> 
     table = {str(i): np.ones(2000) for i in range(400)}
 
     def wrong() -> int:
-        random = fixed_seed_voids_guarantee(3)
+        random = fixed_seed_invalidates_guarantee(3)
         found = private_ranges(table, columns=list(table), noise_multiplier=2.0, neighbours="zero_out", random=random)
         return sum(not (1 <= low < high <= 2) for low, high in found.ranges.values())
 

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privet.errors import InvalidParameter
-from privet.randomness import Words, choose, fixed_seed_voids_guarantee, integers_below, system_random, uniforms
+from privet.randomness import Words, choose, fixed_seed_invalidates_guarantee, integers_below, system_random, uniforms
 
 
 class Scripted:
     """Words from a list; what is asked beyond it comes from a fixed seed."""
 
-    void = True
+    invalidates_guarantee = True
 
     def __init__(self, words: list[int]) -> None:
         self.left = words
-        self.rest = fixed_seed_voids_guarantee(0)
+        self.rest = fixed_seed_invalidates_guarantee(0)
 
     def words(self, count: int) -> Words:
         now, self.left = self.left[:count], self.left[count:]
@@ -49,9 +49,9 @@ def test_integers_are_uniform() -> None:
     A bias of 0.01 in one third is caught with power 0.99. Mutant: the remainder without drawing again.
     """
     bound, draws = 3 << 60, 60_000
-    thirds = np.bincount(integers_below(fixed_seed_voids_guarantee(2), bound, draws) >> 60, minlength=3)
+    thirds = np.bincount(integers_below(fixed_seed_invalidates_guarantee(2), bound, draws) >> 60, minlength=3)
     assert stats.chisquare(thirds).pvalue > 1e-6
-    plain = fixed_seed_voids_guarantee(2).words(draws) % np.uint64(bound)
+    plain = fixed_seed_invalidates_guarantee(2).words(draws) % np.uint64(bound)
     assert stats.chisquare(np.bincount((plain >> np.uint64(60)).astype(int), minlength=3)).pvalue < 1e-6
 
 
@@ -69,7 +69,7 @@ def test_each_subset_is_equally_likely(n: int, k: int) -> None:
     def counts(sets: list[tuple[int, ...]]) -> np.ndarray:
         return np.bincount([cells[subset] for subset in sets], minlength=len(cells))
 
-    random = fixed_seed_voids_guarantee(3)
+    random = fixed_seed_invalidates_guarantee(3)
     assert stats.chisquare(counts([tuple(choose(random, n, k).tolist()) for _ in range(draws)])).pvalue > 1e-6
     if k > 1:
         lazy = []
@@ -104,8 +104,8 @@ def test_memory_does_not_grow_with_n(n: int) -> None:
 
 
 def test_indices_come_from_the_source_alone() -> None:
-    """Batches are a function of the cryptographic words; a public seed is void and says so."""
-    first, second = (choose(fixed_seed_voids_guarantee(4), 10**9, 100) for _ in range(2))
+    """Batches are a function of the cryptographic words; a public seed invalidates what follows and says so."""
+    first, second = (choose(fixed_seed_invalidates_guarantee(4), 10**9, 100) for _ in range(2))
     assert (first == second).all()
     assert not np.intersect1d(choose(system_random(), 10**15, 100), choose(system_random(), 10**15, 100)).size
 

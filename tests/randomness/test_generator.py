@@ -13,7 +13,7 @@ import pytest
 
 import privet
 from privet.errors import InvalidParameter
-from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
+from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random
 
 SOURCE = Path(privet.__file__).parent
 
@@ -42,7 +42,7 @@ def test_forked_children_draw_words_of_their_own(way: str) -> None:
     assert len(set(drawn)) == 8
 
 
-@pytest.mark.parametrize("make", [system_random, lambda: fixed_seed_voids_guarantee(1)])
+@pytest.mark.parametrize("make", [system_random, lambda: fixed_seed_invalidates_guarantee(1)])
 def test_state_is_never_saved_copied_or_shown(make: type[Random]) -> None:
     """Pickle, copy and deepcopy are refused, inside other objects too, and repr shows no state."""
     random = make()
@@ -89,21 +89,21 @@ def test_no_other_generator_and_no_log_is_in_reach() -> None:
                 assert node.func.id not in {"print", "open"}
 
 
-def test_a_fixed_seed_is_void_and_says_so() -> None:
-    """Seeded words repeat, carry `void`, and say NOT PRIVATE wherever they are shown."""
-    first, second, other = (fixed_seed_voids_guarantee(seed) for seed in (7, 7, 8))
+def test_a_fixed_seed_invalidates_the_guarantee_and_says_so() -> None:
+    """Seeded words repeat, carry `invalidates_guarantee`, and say NOT PRIVATE wherever they are shown."""
+    first, second, other = (fixed_seed_invalidates_guarantee(seed) for seed in (7, 7, 8))
     assert (first.words(100) == second.words(100)).all()
     assert (first.words(100) != other.words(100)).all()
-    assert first.void
+    assert first.invalidates_guarantee
     assert "NOT PRIVATE: fixed seed" in repr(first)
-    assert not system_random().void
+    assert not system_random().invalidates_guarantee
 
 
 def test_words_do_not_depend_on_how_they_are_asked_for() -> None:
     """One by one, in odd pieces, or across many keys at once: the same stream, and no word twice."""
     total = 400_000  # over three keys of 2^17 words
-    whole = fixed_seed_voids_guarantee(3).words(total)
-    pieces = fixed_seed_voids_guarantee(3)
+    whole = fixed_seed_invalidates_guarantee(3).words(total)
+    pieces = fixed_seed_invalidates_guarantee(3)
     sizes = [1, 0, 7, 131_072, 1, 100_001, 131_071]
     parts = [pieces.words(size) for size in sizes]
     assert (np.concatenate(parts) == whole[: sum(sizes)]).all()
@@ -112,7 +112,7 @@ def test_words_do_not_depend_on_how_they_are_asked_for() -> None:
 
 def test_threads_share_no_word() -> None:
     """Eight threads on one source get, together, exactly the words that one thread would have got."""
-    random, found = fixed_seed_voids_guarantee(5), list[int]()
+    random, found = fixed_seed_invalidates_guarantee(5), list[int]()
     start = threading.Barrier(8)
 
     def work() -> None:
@@ -125,7 +125,7 @@ def test_threads_share_no_word() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == sorted(fixed_seed_voids_guarantee(5).words(160_000).tolist())
+    assert sorted(found) == sorted(fixed_seed_invalidates_guarantee(5).words(160_000).tolist())
 
 
 @pytest.mark.medium
@@ -142,7 +142,7 @@ def test_every_bit_is_fair_and_independent_of_the_next_word() -> None:
         agree = (bits[1:] == bits[:-1]).mean(axis=0) - 0.5
         return bool((abs(means) < threshold).all() and (abs(agree) < threshold).all())
 
-    random = fixed_seed_voids_guarantee(11)
+    random = fixed_seed_invalidates_guarantee(11)
     words = random.words(2**20)
     assert is_fair(words)
     sometimes = np.where(random.words(2**20) < 0.01 * 2**64, np.uint64(1 << 17), np.uint64(0))
@@ -160,5 +160,5 @@ def test_a_wrong_count_is_refused(count: int) -> None:
 def test_a_wrong_seed_is_refused_and_not_quoted(seed: int) -> None:
     """A seed is a whole number; what was passed instead is not repeated in the message."""
     with pytest.raises(InvalidParameter, match="whole number as seed") as caught:
-        fixed_seed_voids_guarantee(seed)
+        fixed_seed_invalidates_guarantee(seed)
     assert "secret" not in str(caught.value)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privet.errors import InvalidParameter
-from privet.randomness import fixed_seed_voids_guarantee, negative_binomial_trials, poisson_trials
+from privet.randomness import fixed_seed_invalidates_guarantee, negative_binomial_trials, poisson_trials
 from privet.randomness.trials import happens
 
 
@@ -30,7 +30,7 @@ def test_negative_binomial_numbers_have_their_law(shape: float, stop: float) -> 
 
     The mutant that forgets to start again, whose law is geometric, is caught.
     """
-    random = fixed_seed_voids_guarantee(5)
+    random = fixed_seed_invalidates_guarantee(5)
     found = np.array([negative_binomial_trials(random, shape=shape, stop=stop) for _ in range(600)])
     weights = [0.0] + [(1 - stop) ** k * math.prod((j + shape) / (j + 1) for j in range(1, k)) for k in range(1, 500)]
     law = np.array(weights[:8]) / math.fsum(weights)
@@ -43,7 +43,7 @@ def test_negative_binomial_numbers_have_their_law(shape: float, stop: float) -> 
 @pytest.mark.parametrize("mean", [0.3, 2.5])
 def test_poisson_numbers_have_their_law(mean: float) -> None:
     """600 draws against the law by chi-square over 4 or 6 cells: false alarm below 1e-4, fixed seed."""
-    random = fixed_seed_voids_guarantee(6)
+    random = fixed_seed_invalidates_guarantee(6)
     found = np.array([poisson_trials(random, mean=mean) for _ in range(600)])
     law = np.array([math.exp(-mean) * mean**k / math.factorial(k) for k in range(3 if mean < 1 else 7)])
     assert chi_square(found, law) < 8
@@ -55,7 +55,7 @@ def test_poisson_numbers_have_their_law(mean: float) -> None:
 class Words:
     """Words from a list."""
 
-    void = True
+    invalidates_guarantee = True
 
     def __init__(self, *words: int) -> None:
         self.left = list(words)
@@ -81,7 +81,7 @@ def test_a_chance_is_decided_by_as_many_bits_as_it_needs() -> None:
 
 def test_laws_that_cannot_be_drawn_are_refused() -> None:
     """Shapes above 1, chances outside (0, 1), means that are none."""
-    random = fixed_seed_voids_guarantee(1)
+    random = fixed_seed_invalidates_guarantee(1)
     for shape, stop in ((2.0, 0.5), (-1.0, 0.5), (0.0, 0.0), (0.0, 1.0)):
         with pytest.raises(InvalidParameter, match="shape"):
             negative_binomial_trials(random, shape=shape, stop=stop)

@@ -9,14 +9,14 @@ from scipy import stats
 
 from privet.accounting import Gaussian, guarantee
 from privet.errors import InvalidParameter, NoProvenBound
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Sampling
 
 ALL: list[Sampling] = [FullBatch(), Poisson(sampling_rate=0.3), FixedSize(batch=4), OneRecord(), Cyclic(batch=4)]
 
 
 def drawn(scheme: Sampling, count: int, steps: int, seed: int = 1) -> list[Any]:
-    random = fixed_seed_voids_guarantee(seed)
+    random = fixed_seed_invalidates_guarantee(seed)
     return [scheme.indices(count, step, random) for step in range(steps)]
 
 
@@ -117,7 +117,7 @@ def test_a_fixed_size_is_not_priced_as_poisson() -> None:
 
 def test_a_poisson_batch_costs_what_the_batch_costs() -> None:
     """At n = 10^8 no array of length n is made: the peak is below 100 kB for a batch of about 256."""
-    random = fixed_seed_voids_guarantee(3)
+    random = fixed_seed_invalidates_guarantee(3)
     scheme = Poisson(sampling_rate=256e-8)
     scheme.indices(10**8, 0, random)
     tracemalloc.start()
@@ -139,7 +139,7 @@ def test_divisors_are_public_and_never_the_realised_size() -> None:
 
 def test_empty_data_and_empty_batches_are_batches() -> None:
     """No records, or none that joined, is an empty batch, not an error."""
-    random = fixed_seed_voids_guarantee(4)
+    random = fixed_seed_invalidates_guarantee(4)
     for step in range(5):
         for count in (0, 1):
             assert len(Poisson(sampling_rate=1e-9).indices(count, step, random)) == 0  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from privet.losses import LinearRecords, SquaredLoss
 from privet.plan import Plan, gradient_plan
 from privet.privacy import Neighbours, sensitivity_factor
 from privet.problems import LinearProblem, Problem
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import Poisson
 from privet.solvers import GradientStep, best_iterate, choose_best, dp_sgd
 from privet.solvers.drawing import exponential_weights
@@ -87,7 +87,7 @@ def test_no_candidate_is_likelier_by_more_than_epsilon(relation: Neighbours) -> 
 def test_the_choice_follows_its_law() -> None:
     """Chi-square over four candidates, 2,000 choices, false positives 1e-6; half the rate (a mutant) is seen."""
     labels = [0.9, 0.4, 0.6, -0.2]
-    problem, random = means(labels), fixed_seed_voids_guarantee(31)
+    problem, random = means(labels), fixed_seed_invalidates_guarantee(31)
     found = [
         choose_best(problem, POINTS, loss_clip=1.0, epsilon=5.0, neighbours="replace_one", random=random).index
         for _ in range(2000)
@@ -134,7 +134,7 @@ def test_any_loss_can_choose() -> None:
 
 
 def test_the_choice_says_what_it_costs() -> None:
-    """The event is that of the exponential mechanism; a fixed seed voids the guarantee."""
+    """The event is that of the exponential mechanism; a fixed seed invalidates the guarantee."""
     found = choose_best(means([0.5] * 9), POINTS, loss_clip=1.0, epsilon=0.25, neighbours="zero_out")
     assert found.event == ExponentialMechanism(epsilon=0.25).under("zero_out")
     assert (found.guarantee.epsilon, found.guarantee.delta, found.guarantee.neighbours) == (0.25, 0.0, "zero_out")
@@ -144,7 +144,7 @@ def test_the_choice_says_what_it_costs() -> None:
         loss_clip=1.0,
         epsilon=0.25,
         neighbours="zero_out",
-        random=fixed_seed_voids_guarantee(1),
+        random=fixed_seed_invalidates_guarantee(1),
     )
     assert "NOT PRIVATE" in str(seeded.guarantee)
 
@@ -215,7 +215,7 @@ def test_descent_and_choice_meet_one_budget(plan: Plan) -> None:
 
 def test_candidates_are_spread_over_the_path() -> None:
     """At most `max_candidates`, with the start and the last iterate, in order."""
-    random = fixed_seed_voids_guarantee(2)
+    random = fixed_seed_invalidates_guarantee(2)
     result = best_iterate(
         means([0.5] * 300),
         plan=gradient_plan(**{**BASE, "steps": 100}),
@@ -241,7 +241,7 @@ def test_the_choice_avoids_a_path_that_ends_badly() -> None:
         budget=Budget(epsilon=2, delta=1e-6),
         update=GradientStep(step_size=lambda t: 0.5 if t < 8 else 9.0),
         loss_clip=1.0,
-        random=fixed_seed_voids_guarantee(4),
+        random=fixed_seed_invalidates_guarantee(4),
     )
     assert result.iterates is not None
     assert abs(result.coef[0] - 0.5) < 0.1 < abs(result.iterates[-1, 0] - 0.5)

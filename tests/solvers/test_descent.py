@@ -11,7 +11,7 @@ from privet.clipping import Clip
 from privet.errors import Interrupted, InvalidParameter
 from privet.geometry import whole_space
 from privet.plan import gradient_plan
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import FullBatch, Poisson
 from privet.solvers import (
     Adam,
@@ -79,7 +79,7 @@ def test_each_release_is_what_it_says() -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_result_meets_its_budget_and_says_so(solver: str) -> None:
-    """Guarantee within the budget, plan and shape as asked; a fixed seed voids it in the same breath."""
+    """Guarantee within the budget, plan and shape as asked; a fixed seed invalidates it in the same breath."""
     result = SOLVERS[solver](problem())
     assert result.coef.shape == (3,)
     assert np.isfinite(result.coef).all()
@@ -87,12 +87,12 @@ def test_a_result_meets_its_budget_and_says_so(solver: str) -> None:
     if solver != "follow":
         assert 1.99 < result.guarantee.epsilon <= 2
     assert result.guarantee.epsilon == result.plan.guarantee(delta=1e-6).epsilon
-    void = SOLVERS[solver](problem(), random=fixed_seed_voids_guarantee(1))
-    assert math.isinf(void.guarantee.epsilon)
-    assert "NOT PRIVATE" in str(void.guarantee)
-    again = SOLVERS[solver](problem(), random=fixed_seed_voids_guarantee(1))
-    assert (void.coef == again.coef).all()
-    assert (void.coef != result.coef).any()
+    seeded = SOLVERS[solver](problem(), random=fixed_seed_invalidates_guarantee(1))
+    assert math.isinf(seeded.guarantee.epsilon)
+    assert "NOT PRIVATE" in str(seeded.guarantee)
+    again = SOLVERS[solver](problem(), random=fixed_seed_invalidates_guarantee(1))
+    assert (seeded.coef == again.coef).all()
+    assert (seeded.coef != result.coef).any()
 
 
 @pytest.mark.medium
@@ -101,8 +101,11 @@ def test_a_result_meets_its_budget_and_says_so(solver: str) -> None:
 def test_every_release_has_one_price_and_stays_in_the_domain(solver: str, release: Any) -> None:
     """What is not shown is post-processing: the event does not depend on the release."""
     domain = box(low=[-0.25] * 3, high=[0.25] * 3)
-    result = SOLVERS[solver](problem(domain=domain), release=release, random=fixed_seed_voids_guarantee(2))
-    assert result.plan.event == SOLVERS[solver](problem(domain=domain), random=fixed_seed_voids_guarantee(3)).plan.event
+    result = SOLVERS[solver](problem(domain=domain), release=release, random=fixed_seed_invalidates_guarantee(2))
+    assert (
+        result.plan.event
+        == SOLVERS[solver](problem(domain=domain), random=fixed_seed_invalidates_guarantee(3)).plan.event
+    )
     assert domain.contains(result.coef, tolerance=1e-12)
     assert (result.iterates is not None) == (release == "all")
     if release == "all":

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from privet.randomness import Words, fixed_seed_voids_guarantee
+from privet.randomness import Words, fixed_seed_invalidates_guarantee
 from privet.solvers.drawing import exact_choice, exact_fraction, exponential_weights, piece_weights
 
 
 class Given:
     """A source that gives the words it was given, and counts them."""
 
-    void = True
+    invalidates_guarantee = True
 
     def __init__(self, words: list[int]) -> None:
         self.left = list(words)
@@ -49,7 +49,7 @@ def drawn(draw: Callable[[], int], outcomes: int, times: int) -> NDArray[np.int6
 def test_a_choice_follows_the_law_and_a_doubled_rate_does_not() -> None:
     """Chi-square of 4,000 draws; false positives 1e-6. The mutant "rate doubled" (a forgotten 2) fails by far."""
     scores, rate = [0, 3, 1, 7, 2], Fraction(1, 4)
-    random = fixed_seed_voids_guarantee(11)
+    random = fixed_seed_invalidates_guarantee(11)
     counts = drawn(lambda: exact_choice(random, exponential_weights(scores, rate)), 5, 4000)
     limit = chi2.isf(1e-6, 4)
     assert chi_square(counts, law([float(rate) * s for s in scores])) < limit
@@ -117,7 +117,7 @@ def test_weights_are_within_two_of_the_truth(scores: list[int], exponent: int, d
 
 def test_a_hopeless_outcome_is_never_drawn_and_costs_nothing() -> None:
     """A score 10^9 nats above the best has weight 0 to forty digits; a rate of 0 nats makes all equal."""
-    random = fixed_seed_voids_guarantee(3)
+    random = fixed_seed_invalidates_guarantee(3)
     assert {exact_choice(random, exponential_weights([10**9, 0], Fraction(1))) for _ in range(50)} == {1}
     counts = drawn(lambda: exact_choice(random, exponential_weights([5, 0], Fraction(0))), 2, 2000)
     assert chi_square(counts, np.array([0.5, 0.5])) < chi2.isf(1e-6, 1)
@@ -127,7 +127,7 @@ def test_a_hopeless_outcome_is_never_drawn_and_costs_nothing() -> None:
 @pytest.mark.parametrize("difference", [-3, 0, 8])
 def test_the_place_in_a_piece_follows_its_exponential_law(difference: int) -> None:
     """Chi-square over eight cells, 1,500 draws each; false positives 1e-6. The mirrored law fails unless it is flat."""
-    random = fixed_seed_voids_guarantee(5)
+    random = fixed_seed_invalidates_guarantee(5)
     counts = drawn(lambda: math.floor(8 * exact_fraction(random, difference, Fraction(1, 2), 6)), 8, 1500)
     edges = np.linspace(0, 1, 9)
     slope = difference / 2
@@ -140,7 +140,7 @@ def test_the_place_in_a_piece_follows_its_exponential_law(difference: int) -> No
 
 def test_the_place_in_a_piece_is_the_middle_of_a_cell() -> None:
     """Never an end of the piece: two pieces share no outcome."""
-    random = fixed_seed_voids_guarantee(5)
+    random = fixed_seed_invalidates_guarantee(5)
     found = exact_fraction(random, 1, Fraction(1), 4)
     assert found.denominator == 32
     assert 0 < found < 1

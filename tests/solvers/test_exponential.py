@@ -16,7 +16,7 @@ from privet.errors import InvalidParameter
 from privet.losses import LinearRecords, SquaredLoss
 from privet.privacy import Neighbours, sensitivity_factor
 from privet.problems import LinearProblem
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import exponential_mechanism
 from privet.solvers.drawing import exponential_weights, piece_weights
 from privet.solvers.scores import Scores, climbed, compared, knots_of
@@ -112,7 +112,7 @@ def test_a_draw_from_an_interval_follows_its_density() -> None:
     Twice the rate (a mutant) is seen; so is the mirrored place in a piece.
     """
     labels, knots = np.array([0.5, 0.5, -0.5]), np.linspace(-1, 1, 5)
-    random = fixed_seed_voids_guarantee(21)
+    random = fixed_seed_invalidates_guarantee(21)
     problem = median(labels.tolist())
     found = [float(exponential_mechanism(problem, epsilon=8.0, pieces=4, random=random).coef[0]) for _ in range(900)]
     counts, _ = np.histogram(found, np.linspace(-1, 1, 17))
@@ -136,7 +136,7 @@ def test_a_draw_of_candidates_follows_its_law() -> None:
     X, y = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -1.0]]), [1, 0, 1]
     problem = glm("logistic", X, y, row_norm=1.0, domain=l2_ball(radius=2))
     points = np.array([[0.0, 0.0], [1.0, 1.0], [-1.0, 0.5], [0.0, -1.5], [1.9, 0.0]])
-    random = fixed_seed_voids_guarantee(22)
+    random = fixed_seed_invalidates_guarantee(22)
     found = [exponential_mechanism(problem, epsilon=20.0, candidates=points, random=random).coef for _ in range(2000)]
     counts = np.array([sum(bool((f == p).all()) for f in found) for p in points])
     z = points @ X.T
@@ -161,7 +161,7 @@ def test_mean_excess_risk_stays_below_the_bound(loss: str) -> None:
     x = rng.uniform(-1, 1, (200, 1))
     y = np.clip(0.4 * x[:, 0] + 0.1 * rng.normal(size=200), -1, 1)
     problem = glm(loss, x, (y > 0) if loss == "logistic" else y, row_norm=1.0, domain=UNIT)
-    random = fixed_seed_voids_guarantee(23)
+    random = fixed_seed_invalidates_guarantee(23)
     results = [exponential_mechanism(problem, epsilon=1.0, pieces=64, random=random) for _ in range(40)]
     grid = np.linspace(-1, 1, 2001)
     rows = problem.table.units * problem.table.step
@@ -186,15 +186,15 @@ def test_the_bound_over_candidates_holds_exactly() -> None:
         assert (mean - min(scores.values)) * scores.unit / 12 <= result.bound
 
 
-def test_the_guarantee_is_pure_and_a_fixed_seed_voids_it() -> None:
+def test_the_guarantee_is_pure_and_a_fixed_seed_invalidates_it() -> None:
     """Delta is 0 and epsilon what was asked for; with a known seed, nothing is promised."""
     problem = median([0.3] * 50)
     kept = exponential_mechanism(problem, epsilon=0.7, pieces=8).guarantee
     assert (kept.epsilon, kept.delta, kept.neighbours, kept.invalidated) == (0.7, 0.0, "replace_one", "")
     assert "(0.7, 0)-differentially private" in str(kept)
-    void = exponential_mechanism(problem, epsilon=0.7, pieces=8, random=fixed_seed_voids_guarantee(1)).guarantee
-    assert math.isinf(void.epsilon)
-    assert str(void).startswith("NOT PRIVATE: fixed seed")
+    seeded = exponential_mechanism(problem, epsilon=0.7, pieces=8, random=fixed_seed_invalidates_guarantee(1)).guarantee
+    assert math.isinf(seeded.epsilon)
+    assert str(seeded).startswith("NOT PRIVATE: fixed seed")
 
 
 def test_a_strong_ridge_pulls_the_draw_to_zero() -> None:

@@ -13,7 +13,7 @@ from privet.losses import LinearRecords, SquaredLoss
 from privet.noise import add_gaussian
 from privet.plan import Meter, Plan, Release, SecondMoments, meter
 from privet.privacy import Neighbours
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import fixed_hessian_descent
 from privet.solvers.fixed_hessian import SECOND_MOMENT
 from privet.sums import gram_sum
@@ -48,7 +48,7 @@ def test_with_a_vast_budget_the_minimiser_is_found(loss: str, ridge: float, clip
     y = (score + 0.3 * rng.normal(size=20_000) > 0).astype(float) if loss == "logistic" else score
     problem = glm(loss, X, y, row_norm=1.0, ridge=ridge)
     common: dict[str, Any] = {"budget": VAST, "clip": clip, "release": "tail_average"}
-    random = fixed_seed_voids_guarantee(2)
+    random = fixed_seed_invalidates_guarantee(2)
     if solver == "hessian":
         result = fixed_hessian_descent(problem, steps=40, momentum=0.0, random=random, **common)
     else:
@@ -65,7 +65,7 @@ def noisy_gram(
     bound = SecondMoments(clip=total.clip)
     moment = Release(name="moment", of="x xᵀ", bound=bound, noise_multiplier=multiplier, size=size * size)
     plan = Plan(releases=(moment,), records=3, neighbours=neighbours)
-    run = Meter(plan, random=fixed_seed_voids_guarantee(seed))
+    run = Meter(plan, random=fixed_seed_invalidates_guarantee(seed))
     run.open("moment", count=3)
     return run.noisy_symmetric("moment", total), bound.sensitivity(neighbours)
 

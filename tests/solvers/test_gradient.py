@@ -13,7 +13,7 @@ from privet.clipping import Adaptive, Clip
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.noise import add_gaussian
 from privet.plan import Meter, gradient_plan, meter
-from privet.randomness import fixed_seed_voids_guarantee, system_random
+from privet.randomness import fixed_seed_invalidates_guarantee, system_random
 from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson
 from privet.solvers.gradient import PrivateGradient
 
@@ -43,7 +43,7 @@ def test_the_noise_that_is_added_is_the_noise_that_was_planned(sampling: Any) ->
         records=8,
         neighbours="zero_out",
     )
-    private = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(1)))
+    private = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(1)))
     released = np.array([private(np.zeros(1001)) for _ in range(50)])
     expected = plan["gradients"].sum_multiplier * 2.0 / plan.batch_size("gradients")
     assert private.noise_stddev == pytest.approx(expected)
@@ -70,7 +70,7 @@ def test_the_noise_never_falls_short_of_its_price(monkeypatch: pytest.MonkeyPatc
         plan = gradient_plan(
             bounding=Clip(clip=clip), noise_multiplier=noise, steps=1, records=8, neighbours="zero_out"
         )
-        PrivateGradient(canary(1, 7, 1.0), Meter(plan, random=fixed_seed_voids_guarantee(1)))(np.zeros(1))
+        PrivateGradient(canary(1, 7, 1.0), Meter(plan, random=fixed_seed_invalidates_guarantee(1)))(np.zeros(1))
         assert Fraction(asked[-1]) >= Fraction(noise) * Fraction(clip)
         assert asked[-1] <= noise * clip * (1 + 1e-15)
 
@@ -82,7 +82,7 @@ def test_released_values_lie_on_a_public_lattice() -> None:
     """
     plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=20, records=8, neighbours="zero_out")
     for problem in (canary(50, 7, 1.0), glm("half_squared", np.zeros((8, 50)), np.zeros(8), row_norm=1.0)):
-        private = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(2)))
+        private = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(2)))
         for _ in range(20):
             lattice = private(np.zeros(50)) * 8 * 2.0**20
             assert (lattice == np.rint(lattice)).all()
@@ -128,7 +128,7 @@ def test_an_empty_batch_is_a_step_of_noise_alone() -> None:
         records=1,
         neighbours="add_remove",
     )
-    run = Meter(plan, random=fixed_seed_voids_guarantee(3))
+    run = Meter(plan, random=fixed_seed_invalidates_guarantee(3))
     private = PrivateGradient(canary(3, 0, 1.0), run)
     released = np.array([private(np.zeros(3)) for _ in range(30)])
     assert run.finish() == ("gradients",) * 30
@@ -147,7 +147,7 @@ def test_the_divisor_is_the_planned_size_not_the_drawn_one() -> None:
         records=50,
         neighbours="add_remove",
     )
-    private = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(4)))
+    private = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(4)))
     sizes = np.array([float(private(np.zeros(1))[0]) for _ in range(60)]) * 5.0  # 0.1 × 50, whatever the 20 are
     assert np.abs(sizes - np.rint(sizes)).max() < 1e-3
     assert len(set(np.rint(sizes))) >= 4
@@ -220,7 +220,7 @@ def test_an_adaptive_clip_finds_its_quantile_and_counts_with_noise() -> None:
         records=2000,
         neighbours="zero_out",
     )
-    run = Meter(plan, random=fixed_seed_voids_guarantee(6))
+    run = Meter(plan, random=fixed_seed_invalidates_guarantee(6))
     private = PrivateGradient(problem, run)
     clips = []
     for _ in range(120):
@@ -242,7 +242,7 @@ def test_an_adaptive_clip_stays_within_its_range_for_ever() -> None:
         records=50,
         neighbours="zero_out",
     )
-    run = Meter(plan, random=fixed_seed_voids_guarantee(7))
+    run = Meter(plan, random=fixed_seed_invalidates_guarantee(7))
     private = PrivateGradient(problem, run)
     for _ in range(12):
         assert np.isfinite(private(np.zeros(1))).all()
@@ -253,7 +253,7 @@ def test_ridge_is_added_after_the_noise_and_outside_the_clip() -> None:
     """At a tiny clip the penalty's gradient is still there in full."""
     problem = glm("half_squared", np.ones((8, 2)) / 2, np.ones(8) * 1e6, row_norm=1.0, ridge=3.0)
     plan = gradient_plan(bounding=Clip(clip=1e-6), noise_multiplier=1.0, steps=3, records=8, neighbours="zero_out")
-    private = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(8)))
+    private = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(8)))
     theta, anchor = np.array([100.0, -7.0]), np.array([1.0, 1.0])
     assert private(theta) == pytest.approx(3.0 * theta, abs=1e-4)
     assert private.difference(theta, anchor) == pytest.approx(3.0 * (theta - anchor), abs=1e-4)

@@ -24,7 +24,7 @@ from privet.losses import CustomLoss, Ridge
 from privet.noise import add_gaussian
 from privet.plan import Meter, Plan, gradient_plan, meter
 from privet.problems import LinearProblem
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import FullBatch, Poisson
 from privet.solvers import dp_svrg
 from privet.solvers.gradient import PrivateGradient
@@ -43,7 +43,7 @@ def private(problem: Any, steps: int, noise: float, clip: float = 1.0, **more: A
         **more,
     }
     plan = gradient_plan(noise_multiplier=noise, steps=steps, **settings)
-    return PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(1)))
+    return PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(1)))
 
 
 # Detectors: each raises if something is wrong.
@@ -224,7 +224,9 @@ def shuffle_for_poisson(patch: Patch) -> None:
 def batch_reused(patch: Patch) -> None:
     original = Poisson.indices
     patch.setattr(
-        Poisson, "indices", lambda self, count, step, random: original(self, count, 0, fixed_seed_voids_guarantee(3))
+        Poisson,
+        "indices",
+        lambda self, count, step, random: original(self, count, 0, fixed_seed_invalidates_guarantee(3)),
     )
 
 

@@ -21,7 +21,7 @@ from privet.losses import LogisticLoss
 from privet.plan import Meter, Plan, meter
 from privet.privacy import Neighbours
 from privet.problems import LinearProblem, facts_of
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import Newton, dp_gd, newton, newton_descent
 from privet.solvers import newton_direction as room
 from privet.solvers.newton import _majorised
@@ -126,7 +126,9 @@ def released(
     """A direction through a meter whose plan has nothing else."""
     facts = facts_of(glm("logistic", np.zeros((3, len(direction))), np.zeros(3), row_norm=1.0), neighbours, 3)
     blank = replace(Newton(clip=1.0, steps=1).plan(facts, BUDGET)["directions"], noise_multiplier=multiplier)
-    run = Meter(Plan(releases=(blank,), records=3, neighbours=neighbours), random=fixed_seed_voids_guarantee(seed))
+    run = Meter(
+        Plan(releases=(blank,), records=3, neighbours=neighbours), random=fixed_seed_invalidates_guarantee(seed)
+    )
     run.open("directions", count=3)
     return noisy_direction(run, direction, size=gradient_size(gradient), sensitivity=sensitivity)
 
@@ -287,7 +289,7 @@ def test_few_newton_steps_do_what_many_gradient_steps_do() -> None:
     settings: dict[str, Any] = {"budget": Budget(epsilon=2, delta=1e-6), "clip": 1.0, "release": "last"}
 
     def excess(seed: int, solver: Any, **more: Any) -> float:
-        found = solver(problem, **settings, **more, random=fixed_seed_voids_guarantee(seed)).coef
+        found = solver(problem, **settings, **more, random=fixed_seed_invalidates_guarantee(seed)).coef
         return average_loss(problem, found) - least
 
     ours = max(excess(seed, newton_descent, steps=8) for seed in range(3))
@@ -297,7 +299,7 @@ def test_few_newton_steps_do_what_many_gradient_steps_do() -> None:
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_the_guarantee_meets_the_budget(relation: Neighbours) -> None:
-    """Both kinds of release are in the event, calibrated together; a fixed seed voids it."""
+    """Both kinds of release are in the event, calibrated together; a fixed seed invalidates it."""
     problem = logistic()
     settings: dict[str, Any] = {"budget": BUDGET, "clip": 1.0, "steps": 4, "neighbours": relation, "records": 3000}
     result = newton_descent(problem, **settings)
@@ -306,7 +308,7 @@ def test_the_guarantee_meets_the_budget(relation: Neighbours) -> None:
     first, second = result.plan["gradients"], result.plan["directions"]
     assert (result.plan.times("gradients"), result.plan.times("directions")) == (4, 4)
     assert second.noise_multiplier == first.noise_multiplier  # an even split
-    seeded = newton_descent(problem, **settings, random=fixed_seed_voids_guarantee(1))
+    seeded = newton_descent(problem, **settings, random=fixed_seed_invalidates_guarantee(1))
     assert "NOT PRIVATE" in str(seeded.guarantee)
 
 
@@ -321,7 +323,9 @@ def test_bad_records_count_as_zero_and_order_changes_nothing() -> None:
 
     def run(rows: Vector, marks: Vector) -> Vector:
         problem = glm("logistic", rows, marks, row_norm=1.0)
-        return newton_descent(problem, budget=BUDGET, clip=1.0, steps=2, random=fixed_seed_voids_guarantee(1)).coef
+        return newton_descent(
+            problem, budget=BUDGET, clip=1.0, steps=2, random=fixed_seed_invalidates_guarantee(1)
+        ).coef
 
     assert np.array_equal(run(X, y), run(X[order], y[order]))
     assert np.array_equal(run(spoilt, labels), run(emptied, y))

@@ -9,7 +9,7 @@ from privet import Budget, glm, l2_ball, noisy_gradient_descent, per_record
 from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.losses import CustomLoss, LinearRecords, LogisticLoss, MultinomialLoss
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import plan_for
 
@@ -59,7 +59,7 @@ def test_mean_excess_risk_is_within_the_bound(method: Any, release: Any, bounded
             release=release,
             radius=2.0,
             max_steps=80,
-            random=fixed_seed_voids_guarantee(seed),
+            random=fixed_seed_invalidates_guarantee(seed),
             **more,
         )
         for seed in range(12)
@@ -93,7 +93,7 @@ def rank_five_risks(d: int, seeds: int) -> tuple[float, float]:
     ).step_size
     without, with_ball = [], []
     for seed in range(seeds):
-        random = fixed_seed_voids_guarantee(seed)
+        random = fixed_seed_invalidates_guarantee(seed)
         one = noisy_gradient_descent(free, budget=BUDGET, method="rank", rank=5, radius=3.0, steps=99, random=random)
         two = noisy_gradient_descent(ball, budget=BUDGET, steps=99, step_size=step, random=random)
         without.append(mean_loss(free, one.coef) - least)
@@ -133,7 +133,9 @@ def test_a_bound_is_claimed_only_where_its_theorem_holds() -> None:
     problem = glm("logistic", X, y, row_norm=1.0, domain=ball)
 
     def bound(p: Any = problem, **more: Any) -> float | None:
-        return noisy_gradient_descent(p, budget=BUDGET, max_steps=5, random=fixed_seed_voids_guarantee(1), **more).bound
+        return noisy_gradient_descent(
+            p, budget=BUDGET, max_steps=5, random=fixed_seed_invalidates_guarantee(1), **more
+        ).bound
 
     assert bound() is not None
     assert bound(release="last") == bound(release="all")  # of all iterates, coef is the last

@@ -18,7 +18,7 @@ from privet.plan import Meter, Plan
 from privet.plan.plan import whole_noise
 from privet.privacy import Neighbours
 from privet.problems import Facts, facts_of
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import NewtonInference, OneStep
 from privet.solvers.newton_inference import ALTERED, BREAD, GRADIENT, MEAT, NORMS
 
@@ -43,7 +43,7 @@ def ran(
     found: Any, theta: Any, noise: float, seed: int = 0, neighbours: Neighbours = "zero_out", **options: Any
 ) -> OneStep:
     plan = planned(facts_of(found, neighbours), noise, **options)
-    meter = Meter(plan, random=fixed_seed_voids_guarantee(seed))
+    meter = Meter(plan, random=fixed_seed_invalidates_guarantee(seed))
     step = NewtonInference(**options).run(
         found, np.asarray(theta, dtype=float), altered=np.zeros(found.records, dtype=bool), meter=meter
     )

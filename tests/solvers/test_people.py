@@ -13,7 +13,7 @@ from privet.errors import InvalidParameter, NoProvenBound
 from privet.plan import Meter, gradient_plan
 from privet.privacy import Guarantee
 from privet.problems import GroupedProblem
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import Cyclic, FullBatch, Poisson
 from privet.solvers import (
     GradientStep,
@@ -116,7 +116,7 @@ def test_sampling_draws_people() -> None:
     """At rate ½ each batch holds whole people: the sum of a batch is a sum of whole shares, never of a part of one."""
     X, groups = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]] * 4), ["a"] * 3 + ["b"] * 4
     problem = glm("half_squared", X, -np.ones(7), row_norm=1.0, groups=groups)
-    random, seen = fixed_seed_voids_guarantee(2), set()
+    random, seen = fixed_seed_invalidates_guarantee(2), set()
     for _ in range(40):
         chosen = Poisson(sampling_rate=0.5).indices(problem.records, 0, random)
         seen.add(tuple(problem.gradient_sum(np.zeros(2), rule=Clip(clip=2.0), indices=chosen).value.round(6).tolist()))
@@ -141,7 +141,7 @@ def test_noise_is_calibrated_to_a_person() -> None:
 
     def released(rows: Any, seed: int) -> Any:
         problem = glm("half_squared", np.vstack([others, rows]), y, row_norm=1.0, groups=groups)
-        gradient = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(seed)))
+        gradient = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(seed)))
         return np.array([gradient(np.zeros(2))[0] for _ in range(plan.times("gradients"))]) * plan.records / 0.5
 
     there, emptied = released(canary, 1), released(np.full((50, 2), np.nan), 2)

@@ -20,7 +20,7 @@ from privet.errors import InvalidParameter
 from privet.losses import HuberLoss, MultinomialLoss
 from privet.privacy import Neighbours
 from privet.problems import LinearProblem
-from privet.randomness import Random, fixed_seed_voids_guarantee
+from privet.randomness import Random, fixed_seed_invalidates_guarantee
 from privet.solvers import ObjectivePerturbation, Result, objective_perturbation
 from privet.solvers.tilt import Tilt, tilt_epsilon, tilt_multiplier
 
@@ -219,7 +219,7 @@ def released_in_one_dimension(count: int, scale: float, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(MODULE, "rounded_gaussian", drawn)
     problem = glm(HuberLoss(threshold=1.0), [[1.0], [-1.0], [0.5]], [0.3, 2.0, -1.0], row_norm=1.0)
-    random = fixed_seed_voids_guarantee(4)
+    random = fixed_seed_invalidates_guarantee(4)
     runs = [
         objective_perturbation(problem, budget=BUDGET, regularisation=4.0, random=random, neighbours="zero_out")
         for _ in range(count)
@@ -290,7 +290,7 @@ def test_plan_depends_on_no_record() -> None:
 def test_large_epsilon_gives_the_minimiser(loss: str, clip: float | None) -> None:
     """With ε → ∞ the release is the non-private minimiser of the same clipped and penalised problem, to 1e-6."""
     problem = regression(loss=loss)
-    result = objective_perturbation(problem, budget=Budget(epsilon=1e14, delta=0.5), regularisation=0.02, clip=clip)
+    result = objective_perturbation(problem, budget=Budget(epsilon=1e14, delta=1e-4), regularisation=0.02, clip=clip)
     rows = problem.table.units * problem.table.step
     norms = np.linalg.norm(rows, axis=1)
     w = np.zeros(4)
@@ -313,7 +313,7 @@ def test_excess_risk_stays_below_the_proven_bound() -> None:
     def risk(w: Vector) -> float:
         return float(np.mean(np.logaddexp(0, -(2 * problem.labels - 1) * (rows @ w))))
 
-    best = objective_perturbation(problem, budget=Budget(epsilon=1e14, delta=0.5), regularisation=1e-6).coef
+    best = objective_perturbation(problem, budget=Budget(epsilon=1e14, delta=1e-4), regularisation=1e-6).coef
     radius = 1.2 * float(np.linalg.norm(best))  # a test may look
     runs = [objective_perturbation(problem, budget=BUDGET, radius=radius) for _ in range(30)]
     bound = runs[0].bound
@@ -340,9 +340,12 @@ def test_bad_records_count_as_empty_and_raise_nothing() -> None:
     assert np.isfinite(result.coef).all()
 
 
-def test_fixed_seed_voids_the_guarantee() -> None:
+def test_fixed_seed_invalidates_the_guarantee() -> None:
     """A fixed seed repeats the release and withdraws the promise."""
-    runs = [objective_perturbation(regression(), budget=BUDGET, random=fixed_seed_voids_guarantee(3)) for _ in range(2)]
+    runs = [
+        objective_perturbation(regression(), budget=BUDGET, random=fixed_seed_invalidates_guarantee(3))
+        for _ in range(2)
+    ]
     assert np.array_equal(runs[0].coef, runs[1].coef)
     assert math.isinf(runs[0].guarantee.epsilon)
 

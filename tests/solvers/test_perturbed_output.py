@@ -21,7 +21,7 @@ from privet.losses import CustomLoss, LinearRecords, LogisticLoss, MultinomialLo
 from privet.plan import Meter
 from privet.privacy import Neighbours
 from privet.problems import LinearProblem
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import OutputPerturbation, Result, output_perturbation
 from privet.solvers.minimise import Minimiser
 from privet.solvers.perturbed_output import SolvedTo
@@ -134,7 +134,7 @@ def noise_ratio(stddev_factor: float, monkeypatch: pytest.MonkeyPatch) -> float:
         ),
     )
     problem = regression()
-    random = fixed_seed_voids_guarantee(11)
+    random = fixed_seed_invalidates_guarantee(11)
     exact = output_perturbation(problem, budget=Budget(epsilon=1e9, delta=1e-6), regularisation=0.1).coef
     total = 0.0
     for _ in range(250):
@@ -224,7 +224,7 @@ def test_bad_records_count_as_empty_and_raise_nothing() -> None:
 def test_large_epsilon_gives_the_minimiser(domain: ConvexSet) -> None:
     """With ε → ∞ the release is the non-private minimiser of the same penalised problem, to 1e-6."""
     problem = regression(domain=domain)
-    result = output_perturbation(problem, budget=Budget(epsilon=1e14, delta=0.5), regularisation=0.02)
+    result = output_perturbation(problem, budget=Budget(epsilon=1e14, delta=1e-4), regularisation=0.02)
     rows = problem.table.units * problem.table.step
     w = np.zeros(4)
     for _ in range(4_000):
@@ -236,7 +236,7 @@ def test_large_epsilon_gives_the_minimiser(domain: ConvexSet) -> None:
 def test_ridge_is_the_penalty_and_stays_centred_at_zero() -> None:
     """A ridge is the regularisation, about 0 wherever the domain's centre is; with both, they add."""
     domain = l2_ball(radius=9.0, centre=[1.0, 1.0, 1.0, 1.0])
-    near = Budget(epsilon=1e14, delta=0.5)
+    near = Budget(epsilon=1e14, delta=1e-4)
     own = output_perturbation(regression(domain=domain, ridge=0.05), budget=near)
     other = output_perturbation(regression(), budget=near, regularisation=0.05)
     assert np.allclose(own.coef, other.coef, atol=1e-6)
@@ -253,7 +253,7 @@ def test_excess_risk_stays_below_the_proven_bound() -> None:
     def risk(w: Vector) -> float:
         return float(np.mean(np.logaddexp(0, -(2 * problem.labels - 1) * (rows @ w))))
 
-    best = output_perturbation(problem, budget=Budget(epsilon=1e14, delta=0.5), regularisation=1e-4).coef
+    best = output_perturbation(problem, budget=Budget(epsilon=1e14, delta=1e-4), regularisation=1e-4).coef
     runs = [output_perturbation(problem, budget=BUDGET) for _ in range(30)]
     bound = runs[0].bound
     assert bound is not None
@@ -269,10 +269,10 @@ def test_release_is_on_the_lattice() -> None:
     assert np.array_equal(units, np.rint(units))
 
 
-def test_fixed_seed_voids_the_guarantee() -> None:
+def test_fixed_seed_invalidates_the_guarantee() -> None:
     """A fixed seed repeats the release and withdraws the promise."""
     runs = [
-        output_perturbation(regression(), budget=BUDGET, regularisation=0.1, random=fixed_seed_voids_guarantee(3))
+        output_perturbation(regression(), budget=BUDGET, regularisation=0.1, random=fixed_seed_invalidates_guarantee(3))
         for _ in range(2)
     ]
     assert np.array_equal(runs[0].coef, runs[1].coef)
@@ -314,7 +314,7 @@ def test_what_is_refused_is_refused_on_public_facts() -> None:
             {"regularisation": 1.0},
             "linear model",
         ),
-        (problem("logistic"), {"regularisation": 1.0, "budget": Budget(epsilon=1e40, delta=0.5)}, "floats"),
+        (problem("logistic"), {"regularisation": 1.0, "budget": Budget(epsilon=1e40, delta=1e-4)}, "floats"),
     ]
     for subject, options, reason in cases:
         with pytest.raises(InvalidParameter, match=reason):

@@ -12,7 +12,7 @@ from privet.accounting import Gaussian
 from privet.clipping import Adaptive, Automatic, Clip, Declared
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.plan import Meter, gradient_plan
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson
 from privet.solvers import Adafactor, Adam, AdamW, GradientStep, dp_svrg, zeroth_order_descent
 from privet.solvers.descent import descend
@@ -51,8 +51,8 @@ def test_every_scheme_and_rule_descends(sampling: Any, bounding: Any) -> None:
 
 
 def follow_quietly(plan: Any, problem: Any, update: Any) -> Any:
-    """Run a plan without pricing it: sampled runs with hardly any noise are slow to price, and void here anyway."""
-    private = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(2)))
+    """Run a plan without pricing it: sampled runs with hardly any noise are slow to price, not private here anyway."""
+    private = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(2)))
     return descend(
         private,
         start=np.zeros(problem.shape),
@@ -84,7 +84,7 @@ def test_update_rules_run_on_private_gradients(update: Any) -> None:
         clip=1.0,
         update=update,
         release="tail_average",
-        random=fixed_seed_voids_guarantee(3),
+        random=fixed_seed_invalidates_guarantee(3),
     )
     assert result.coef == pytest.approx([0.5], abs=0.1)
     assert 199 < result.plan.guarantee(delta=1e-6).epsilon <= 200
@@ -156,7 +156,7 @@ def test_svrg_charges_its_snapshots_and_descends() -> None:
         difference_clip=0.5,
         step_size=0.3,
         snapshot_noise=2.0,
-        random=fixed_seed_voids_guarantee(4),
+        random=fixed_seed_invalidates_guarantee(4),
     )
     noise = result.plan["differences"].noise_multiplier
     assert result.plan.event == Gaussian(noise_multiplier=2 * noise) * 4 + Gaussian(noise_multiplier=noise) * 36
@@ -190,7 +190,7 @@ def test_zeroth_order_descends_on_one_number_a_step() -> None:
         clip=2.0,
         step_size=0.4,
         release="last",
-        random=fixed_seed_voids_guarantee(6),
+        random=fixed_seed_invalidates_guarantee(6),
     )
     assert result.coef == pytest.approx(target, abs=0.1)
     assert result.plan["slopes"].bound == Clip(clip=2.0 * 1e-3)

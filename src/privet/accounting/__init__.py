@@ -30,7 +30,8 @@ from privet.accounting.events import (
     ZeroConcentrated,
 )
 from privet.accounting.filters import RenyiFilter, ZeroConcentratedFilter
-from privet.accounting.query import bounds, delta, epsilon, guarantee, profile
+from privet.accounting.privacy_profile import profile
+from privet.accounting.query import bounds, delta, epsilon, guarantee
 from privet.accounting.selection import mean_trials, random_trials
 
 __all__ = [

@@ -9,7 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from privet.accounting import events as ev
-from privet.accounting.contour.integral import contour_upper
+from privet.accounting.contour.integral import NOTHING, contour_upper
+from privet.accounting.contour.line import Line
 from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
 from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
 from privet.accounting.interface import Bounds, Uncertified, no_theorem
@@ -94,3 +95,23 @@ def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) 
     order = best_order(steps, "log_delta", epsilon)
     bound = float(chernoff_log_delta(steps, epsilon, np.array([order]))[0])
     return infinite + math.exp(min(bound, 0.0)) <= delta * (1 - 1e-14)
+
+
+class LineCurve:
+    """delta(epsilon) of a run, whose lines are kept: one that was laid for one epsilon often serves the next."""
+
+    def __init__(self, ways: tuple[Direction, ...]) -> None:
+        self.ways = ways
+        self._kept: tuple[list[Line], ...] = tuple([] for _ in ways)
+
+    def upper(self, epsilon: float, width: float) -> float | None:
+        """A certified upper bound on delta(epsilon), at most `width` above the truth, relatively; else None."""
+        worst = 0.0
+        for way, lines in zip(self.ways, self._kept, strict=True):
+            if worst and any(line.upper(epsilon) <= worst for line in lines[-2:]):
+                continue
+            found = line_delta(way.steps, epsilon, lines)
+            if found is None or found[1] - found[0] > width * max(found[1], NOTHING / width):
+                return None
+            worst = max(worst, found[1])
+        return worst

@@ -11,7 +11,7 @@ from privet.accounting.excess import Excess
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_delta, check_epsilon, check_neighbours
 
-_TOLERANCE = 1e-7  # how near to the least value the answer is
+_TOLERANCES = (1e-9,) * 5 + (1e-7,) * 3 + (4e-7,)  # how near to the least value the answer is, after so many looks
 _CLOSE = 0.01  # logarithm by which a guess may be off
 
 
@@ -223,17 +223,18 @@ def _real_root(excess: Excess, axis: _Axis, u: float, slope: float) -> float:
     """The least u whose run is surely within the budget, to the tolerance; NaN if there is none."""
     most, least = axis.ends
     seen = _Seen()
-    for look in range(80):
+    look = 0
+    for _ in range(80):
         u = min(max(u, most), least)
         over = excess.quick(axis.value(u))
         seen.add(u, over)
         slope = seen.slope(slope)
-        near = _TOLERANCE * (1 if look < 8 else 4)
+        near, look = _TOLERANCES[min(look, len(_TOLERANCES) - 1)], look + 1
         if over <= 0 and (over >= slope * near or u - seen.unsafe <= near or u == most):
             if excess.sure(axis.value(u)) <= 0:
                 return axis.value(u)
             excess.way += 1  # another direction is the worse one, or needs another accountant
-            seen = _Seen()
+            seen, look = _Seen(), 0
             continue
         if over > 0 and u == least:
             return math.nan

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncertified
+from privet.accounting.contour.integral import NOTHING
 from privet.accounting.pairs.dominating import directions, known_by_moments_only, leaves
 from privet.accounting.selection import mean_trials, selection, sole_search
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
-_WIDE = 2e-5  # a bracket wider than this, relatively, is worth asking a second engine
+WIDE = 2e-5  # a bracket wider than this, relatively, is worth asking a second engine
 _LOOSE = 1e-5  # a bracket wider than this, relatively, is worth a warning
 
 
@@ -40,7 +39,7 @@ def epsilon(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: 
     >>> f'{epsilon(run, delta=1e-5, neighbours="add_remove"):.8f}'
     '2.38159692'
     """
-    return _told(*ask(run, neighbours, accountant, check_delta(delta), None))[0].upper
+    return told(*ask(run, neighbours, accountant, check_delta(delta), None))[0].upper
 
 
 def delta(run: ev.Event, *, epsilon: float, neighbours: Neighbours, accountant: str = "auto") -> float:
@@ -53,7 +52,7 @@ def delta(run: ev.Event, *, epsilon: float, neighbours: Neighbours, accountant: 
     >>> f'{delta(run, epsilon=1.0, neighbours="add_remove"):.9f}'
     '0.002612421'
     """
-    return _told(*ask(run, neighbours, accountant, None, check_epsilon(epsilon)))[0].upper
+    return told(*ask(run, neighbours, accountant, None, check_epsilon(epsilon)))[0].upper
 
 
 def bounds(
@@ -83,21 +82,7 @@ def bounds(
         )
     checked_delta = check_delta(delta) if delta is not None else None
     checked_epsilon = check_epsilon(epsilon) if epsilon is not None else None
-    return _told(*ask(run, neighbours, accountant, checked_delta, checked_epsilon))[0]
-
-
-def profile(
-    run: ev.Event, epsilons: Sequence[float] | NDArray[np.float64], *, neighbours: Neighbours, accountant: str = "auto"
-) -> NDArray[np.float64]:
-    """delta(epsilon), each a certified upper bound, at each of `epsilons`.
-
-    Examples
-    --------
-    >>> from privet.accounting import Gaussian
-    >>> [f"{d:.4f}" for d in profile(Gaussian(noise_multiplier=1.0), [0.0, 1.0], neighbours="add_remove")]
-    ['0.3829', '0.1269']
-    """
-    return np.array([delta(run, epsilon=float(e), neighbours=neighbours, accountant=accountant) for e in epsilons])
+    return told(*ask(run, neighbours, accountant, checked_delta, checked_epsilon))[0]
 
 
 def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: str = "auto") -> Guarantee:
@@ -110,7 +95,7 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
     >>> promise.accountant, f"{promise.epsilon:.4f}"
     ('closed', '6.3993')
     """
-    found, name = _told(*ask(run, neighbours, accountant, check_delta(delta), None))
+    found, name = told(*ask(run, neighbours, accountant, check_delta(delta), None))
     return Guarantee(
         epsilon=found.upper,
         delta=float(delta),
@@ -175,18 +160,22 @@ def _best(
     except NoProvenBound:
         pass
     found, name = _tried("contour", run, neighbours, delta, epsilon), "contour"
+    if found is None and epsilon is not None:
+        loose = _tried("renyi", run, neighbours, delta, epsilon)
+        if loose is not None and loose.upper < NOTHING:
+            return loose, "renyi"
     if found is None:
         found, name = _tried("fourier", run, neighbours, delta, epsilon), "fourier"
     if found is None:
         found = Bounds(0.0, math.inf if delta is not None else 1.0)
     if name == "contour" and not tight:
         return found, name
-    if name == "contour" and _width(found) > _WIDE:
+    if name == "contour" and _width(found) > WIDE:
         other = _tried("fourier", run, neighbours, delta, epsilon)
         if other is not None:
             name = "fourier" if other.upper < found.upper else name
             found = _both_hold(found, other)
-    if _width(found) > _WIDE:  # few steps with few outcomes: a theorem may be sharper than a lattice
+    if _width(found) > WIDE:  # few steps with few outcomes: a theorem may be sharper than a lattice
         for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
             loose = _tried(other_name, run, neighbours, delta, epsilon)
             if loose is not None and found.lower <= loose.upper < found.upper:
@@ -221,10 +210,10 @@ def _both_hold(one: Bounds, other: Bounds) -> Bounds:
     return Bounds(min(one.lower, other.lower), max(one.upper, other.upper))
 
 
-def _told(found: Bounds, name: str) -> tuple[Bounds, str]:
+def told(found: Bounds, name: str) -> tuple[Bounds, str]:
     """Say so where a bracket of the engines is wider than usual; the loose theorems give no lower end to judge by."""
     engine = name in ("contour", "fourier") or (name in ("renyi", "basic", "optimal") and found.lower > 0)
-    if engine and _width(found) > _LOOSE and found.upper > 1e-18:
+    if engine and _width(found) > _LOOSE and found.upper > NOTHING:
         warnings.warn(
             f"The bound {found.upper:.6g} is certified, but all that is known of the truth is that it lies in "
             f"[{found.lower:.6g}, {found.upper:.6g}].",

@@ -17,6 +17,8 @@ from privet.accounting.pairs.truncated_mixture import CutPair
 
 Steps = Sequence[tuple[Pair, int]]
 
+_NO_FLOAT = -800.0  # log of what is 0 to a float
+
 
 def log_moment(steps: Steps, t: Complexes) -> tuple[Complexes, Reals]:
     """log M(t) of the whole run, and a bound on log(1 + relative error of M). Counts are multiplied here only."""
@@ -93,6 +95,8 @@ def best_order(steps: Steps, objective: str, target: float, *, fine: bool = Fals
     for _ in range(80):
         grid = centre * ratio ** np.linspace(-1, 1, 7)
         values = at(grid)
+        if objective == "log_delta" and values.min() < _NO_FLOAT:
+            return float(grid[np.argmax(values < _NO_FLOAT)])  # higher orders say no more, and cost more
         i = int(np.argmin(values))
         if math.isinf(values[i]):
             centre /= 16.0

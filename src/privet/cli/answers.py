@@ -14,14 +14,14 @@ import click
 
 from privet.accounting.event_json import to_json
 from privet.accounting.events import Event
-from privet.errors import LittleSignal, LooseBound, PrivetError
+from privet.errors import LooseBound, PrivetError, SmallEffectiveSample
 from privet.privacy import Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_REMARKS: dict[type[Warning], str] = {LooseBound: "bounds", LittleSignal: "fits"}
+_REMARKS: dict[type[Warning], str] = {LooseBound: "bounds", SmallEffectiveSample: "fits"}
 
 
 class Refusal(click.ClickException):

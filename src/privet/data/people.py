@@ -72,8 +72,8 @@ def one_row_each(people: IntArray, random: Random) -> IntArray:
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> one_row_each(np.array([0, 1, -1, 2, 1]), fixed_seed_voids_guarantee(1)).tolist()
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> one_row_each(np.array([0, 1, -1, 2, 1]), fixed_seed_invalidates_guarantee(1)).tolist()
     [0, 1, 3]
     """
     order = np.argsort(people, kind="stable")

@@ -66,7 +66,7 @@ class PoissonRegressor(LinearRegressor):
         return tags
 
     def _loss(self, classes: int) -> Loss:
-        return CappedPoissonLoss(most=1.0)  # whose cap is learnt, or in units that are
+        return CappedPoissonLoss(max_rate=1.0)  # whose cap is learnt, or in units that are
 
     @property
     def _learns_target(self) -> bool:  # type: ignore[override]  # `typical_count` does
@@ -93,12 +93,12 @@ class PoissonRegressor(LinearRegressor):
         low, high = ends if ends is not None else (0.0, top)
         counts = np.clip(data.target, low, high)
         if not self.fit_intercept:  # nothing could undo a factor: exp(x·coef) must be the count itself
-            return self._posed(data, labels=counts, loss=CappedPoissonLoss(most=high, unit=size), ends=(low, high))
+            return self._posed(data, labels=counts, loss=CappedPoissonLoss(max_rate=high, unit=size), ends=(low, high))
         most = high / size
         return self._posed(
             data,
             labels=np.minimum(counts / size, most),
-            loss=CappedPoissonLoss(most=most),
+            loss=CappedPoissonLoss(max_rate=most),
             origin=math.log(size),
             ends=(low, high),
         )

@@ -16,20 +16,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privet._checks import is_whole, positive, whole
 from privet.arrays import IntArray, Vector
 from privet.data import matrix
-from privet.errors import InvalidParameter, LittleSignal
+from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.defaults import Task
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem
 from privet.estimators.reserving import reserve, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling
-from privet.privacy import Guarantee, Neighbours, check_neighbours
+from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
 from privet.problems import LinearProblem
 from privet.problems.grouped import numbered
-from privet.randomness import Random, fixed_seed_voids_guarantee, system_random
+from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random
 
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
@@ -138,13 +139,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         """
         with undone_on_failure(self):
             self._check()
+            before = upstream()
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
             if outline.little:
-                warnings.warn(outline.little, LittleSignal, stacklevel=2)
+                warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
             meter = Meter(outline.plan, random=self._random())
             reserve(self.account, outline.plan, type(self).__name__, meter.random)
-            self._run(data, outline, meter)
+            self._run(data, outline, meter, before)
             meter.finish()
         return self
 
@@ -163,6 +165,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         if self.records is not None:
             because = "rates, divisors and steps follow from it"
             whole("records", self.records, because=because, use="Pass a public guess of the number of rows.")
+            check_delta(self.delta, self.records)
 
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
         """The records as private arrays, checked on public facts."""
@@ -218,7 +221,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return people
 
-    def _run(self, data: Records, outline: Outline, meter: Meter) -> None:
+    def _run(self, data: Records, outline: Outline, meter: Meter, before: tuple[str, ...] = ()) -> None:
         """Learn what is not given, solve, and keep what was released."""
         for name in _LEFT:
             self.__dict__.pop(name, None)
@@ -231,7 +234,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)
-        self.guarantee_ = self._stated(result.guarantee, posed.assumptions)
+        self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
         self.plan_ = outline.plan
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
 
@@ -240,7 +243,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         if self.random_state is None:
             return system_random()
         if is_whole(self.random_state):
-            return fixed_seed_voids_guarantee(int(self.random_state))
+            return fixed_seed_invalidates_guarantee(int(self.random_state))
         raise InvalidParameter(
             f"Expected random_state to be None or a whole number, got {type(self.random_state).__name__}: other "
             "generators are not cryptographic. Leave it out."

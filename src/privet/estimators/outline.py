@@ -15,7 +15,7 @@ from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import RangeFinder
 from privet.preprocessing.scaling import given_scaling
-from privet.privacy import Budget
+from privet.privacy import Budget, check_delta
 from privet.problems import Facts
 from privet.problems.facts import public_count
 from privet.solvers import NewtonInference, Solver
@@ -109,7 +109,8 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
         )
     # refuses ranges that bound nothing before they are charged
     known = given_scaling(model.bounds, model.row_norm, size.columns, intercept=model.fit_intercept)
-    budget = _budget(model, size.records)
+    budget = check_budget(Budget(epsilon=model.epsilon, delta=model.delta))
+    check_delta(budget.delta, count)  # under "add_remove", by the public guess alone
     noise = whole_noise(budget, model.neighbours)
     effective = count / noise
     given = model.bounds is not None or model.row_norm is not None
@@ -187,13 +188,3 @@ def _solver(
         clip=None if final is None else final.clip,
         people=people,
     )
-
-
-def _budget(model: PrivateLinearModel, records: int) -> Budget:
-    budget = check_budget(Budget(epsilon=model.epsilon, delta=model.delta))
-    if model.neighbours != "add_remove" and records > 1 and model.delta >= 1 / records:
-        raise InvalidParameter(
-            f"Expected delta below 1/n = {1 / records:g}, got {model.delta!r}: publishing one record at random would "
-            "meet it. Use a delta well below 1/n."
-        )
-    return budget

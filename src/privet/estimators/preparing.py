@@ -97,7 +97,8 @@ def _by_learnt_norm(model: PrivateLinearModel, X: Any, scaling: Scaling, finder:
     """The scaling in which rows are shorter, or not much longer once centred, with what was learnt of their norms."""
     centred = replace(scaling, centred=isinstance(X, np.ndarray))
     either = {"norm": scaling, "centred norm": centred}
-    learnt = finder.run([either[name].norms(X) for name in finder.columns], meter)
+    norms = [either[name].norms(X) for name in finder.columns]
+    learnt = finder.run([np.where(each > 0, each, np.nan) for each in norms], meter)  # an empty record is in no bin
     name = min(finder.columns, key=lambda column: learnt[column][1] / (_CENTRED if column != "norm" else 1.0))
     most = learnt[name][1] * (_ROOM if model.inference else 1.0)
     return replace(either[name], norm=min(scaling.norm, max(most, _LEAST_NORM)))

@@ -9,7 +9,7 @@ from typing import Any
 from privet.errors import InvalidParameter
 from privet.ledger import Account
 from privet.plan import Plan
-from privet.randomness import Random
+from privet.randomness import Random, why_invalid
 
 
 def check_account(account: Any) -> Account | None:
@@ -26,7 +26,7 @@ def reserve(account: Any, plan: Plan, label: str, random: Random) -> None:
     """Charge the whole plan to the account, if there is one, before any noise is drawn."""
     if check_account(account) is None:
         return
-    if random.void:
+    if why_invalid(random):
         raise InvalidParameter(
             "Expected no random_state together with an account, got one: noise from a fixed seed can be subtracted, so "
             "the account would promise what does not hold. Leave random_state out."

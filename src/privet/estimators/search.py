@@ -16,14 +16,14 @@ from privet import accounting
 from privet._checks import between
 from privet.accounting import Event, Gaussian, calibrate, random_trials
 from privet.data import labels
-from privet.errors import Interrupted, InvalidParameter, LittleSignal, PrivetError
+from privet.errors import Interrupted, InvalidParameter, PrivetError, SmallEffectiveSample
 from privet.estimators.best_model import BestModel
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.outline import Outline, outlined
+from privet.estimators.pipelines import upstream
 from privet.estimators.reserving import check_account, reserve
 from privet.estimators.scoring import noisy_score, number_of_trials
 from privet.plan import Bounded, Meter, Plan, Release
-from privet.plan.meter import FIXED_SEED
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.randomness import Random, integers_below, uniforms
@@ -118,7 +118,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     def fit(self, X: Any, y: Any) -> PrivateSearchCV:
         """Search, and keep the best trial's model."""
-        candidates, plan = self._candidates(), self.plan()
+        candidates, plan, before = self._candidates(), self.plan(), upstream()
         noise = plan[_SEARCH].noise_multiplier
         model = self._prepared(plan, noise)
         table, target, extra = self._read(model, X, y)
@@ -133,7 +133,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         trials = [self._outlined(model, candidate, table[~held_out], noise) for candidate in candidates]
         little = [outline.little for _, outline in trials if outline.little]
         if little:  # on public facts, once: trials keep silent, as one warning each would tell their number
-            warnings.warn(little[0], LittleSignal, stacklevel=2)
+            warnings.warn(little[0], SmallEffectiveSample, stacklevel=2)
         best, best_score, best_params = None, -math.inf, None
         for _ in range(number_of_trials(random, plan[_SEARCH].mechanism)):  # type: ignore[arg-type]  # made by plan
             place = int(integers_below(random, len(candidates), 1)[0])
@@ -146,7 +146,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 "Expected at least one trial, got none, as happens with the law 'poisson' by chance: there is nothing "
                 "to release, and the budget is spent all the same. Use law='logarithmic', which always has one."
             )
-        return self._keep(best, best_score, best_params, meter, model, extra, int(held_out.sum()))
+        return self._keep(best, best_score, best_params, meter, model, (*extra, *before), int(held_out.sum()))
 
     def _read(self, model: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any], tuple[str, ...]]:
         """Rows and targets, and what is taken as public of them; what scores are measured by is fixed in `model`."""
@@ -249,9 +249,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         if self.neighbours == "add_remove":  # how many were held out is private there
             count = max(1, round(self.holdout / (1 - self.holdout) * model.records))
         self.plan_ = meter.plan
-        self.guarantee_ = self._stated(meter.plan.guarantee(), best, extra)
-        if meter.random.void:
-            self.guarantee_ = self.guarantee_.invalidate(FIXED_SEED)
+        self.guarantee_ = meter.stated(self._stated(meter.plan.guarantee(), best, extra))
         best.guarantee_ = self.guarantee_
         names = vars(model).get("feature_names_in_")
         if names is not None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from privet.arrays import Vector
 from privet.data import grouped_by
-from privet.errors import InvalidParameter, LittleSignal
+from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.linear import PrivateLinearModel
@@ -144,7 +144,7 @@ def fit_table(
         )
     outline, learner = _outline(schema, count, budget, neighbours, records, groups)
     if outline.little:
-        warnings.warn(outline.little, LittleSignal, stacklevel=2)
+        warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
     meter = Meter(outline.plan, random=random)
     reserve(account, outline.plan, "fit_table", meter.random)
     if learner is not None and opened is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from privet.clipping import Bounding, Declared
 from privet.plan import gradient_plan
 from privet.problems import Problem
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import FullBatch, Sampling
 from privet.solvers import GradientStep, ReleaseRule, Result, follow
 from privet.solvers.updates import StepSize
@@ -42,5 +42,5 @@ def noisy_run(
         records=problem.records,
         neighbours="replace_one",
     )
-    random = fixed_seed_voids_guarantee(seed)
+    random = fixed_seed_invalidates_guarantee(seed)
     return follow(plan, problem, delta=1e-5, update=GradientStep(step_size=step_size), release=release, random=random)

@@ -11,8 +11,9 @@ from privet.accounting import Event
 from privet.accounting.filters import Overspent
 from privet.accounting.query import ask
 from privet.errors import InvalidParameter
-from privet.ledger.filtering import FILTERS, price
-from privet.ledger.storage import InFile, InMemory, Terms
+from privet.ledger.filtering import price
+from privet.ledger.storage import InFile, InMemory
+from privet.ledger.terms import FILTERS, Terms
 from privet.plan import Plan
 from privet.plan.plan import PERSON
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit, up
@@ -59,8 +60,8 @@ class Account:
     Parameters
     ----------
     budget : the most that all charges together may cost
-    path : of the file; made if it is not there, else it must have been made with the same terms. A local disk, please:
-        network file systems may not lock
+    path : of the file, made by `Account.create` with the same terms: one that is not there, or is no account, is
+        refused, as nobody knows what was spent. A local disk, please: network file systems may not lock
     neighbours : the relation of every charge
     filter : "gaussian" or "renyi"
     unit : whom every charge protects: "record", or "person" for fits with `groups`. One does not follow from the other:
@@ -92,20 +93,31 @@ class Account:
         filter: str = "gaussian",
         unit: Unit = "record",
     ) -> None:
-        if not isinstance(budget, Budget):
-            raise InvalidParameter(
-                f"Expected budget=Budget(epsilon=..., delta=...), got {type(budget).__name__}: an account needs an "
-                "end. Use e.g. Budget(epsilon=1, delta=1e-6)."
-            )
-        if filter not in FILTERS:
-            raise InvalidParameter(
-                f"Expected filter to be 'gaussian' or 'renyi', got {filter!r}: no other rule of adding up is known "
-                "here. Use 'gaussian' for Gaussian noise on all records, 'renyi' for searches and sampled runs."
-            )
-        self._terms = Terms(
-            budget=budget, neighbours=check_neighbours(neighbours), filter=filter, unit=check_unit(unit)
-        )
-        self._store = InMemory() if path is None else InFile(Path(path).absolute(), self._terms)
+        self._terms = Terms(budget=budget, neighbours=neighbours, filter=filter, unit=unit)
+        self._store = InMemory() if path is None else InFile(Path(path).resolve(), self._terms)
+
+    @classmethod
+    def create(
+        cls,
+        budget: Budget,
+        path: str | Path,
+        *,
+        neighbours: Neighbours = "replace_one",
+        filter: str = "gaussian",
+        unit: Unit = "record",
+    ) -> Account:
+        """Make the file of a new account, once; refused where there is a file. Parameters as above.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from privet import Budget
+        >>> path = os.path.join(tempfile.mkdtemp(), "account.db")
+        >>> Account.create(Budget(epsilon=1, delta=1e-6), path)
+        Account(epsilon <= 1, delta = 1e-06, replace_one, in account.db, 0 charges)
+        """
+        InFile.made(Path(path).resolve(), Terms(budget=budget, neighbours=neighbours, filter=filter, unit=unit))
+        return cls(budget, path, neighbours=neighbours, filter=filter, unit=unit)
 
     @property
     def budget(self) -> Budget:
@@ -268,26 +280,15 @@ class Account:
         if isinstance(self._store, InMemory):
             raise TypeError(
                 "Expected an account with a path, got one in memory, to be pickled: the copy would not know what the "
-                "other spends. Use Account(budget, path='account.db'), which processes share."
+                "other spends. Use Account.create(budget, 'account.db'), which processes share."
             )
-        terms = self._terms
-        return _reopened, (
-            terms.budget.epsilon,
-            terms.budget.delta,
-            str(self._store.path),
-            terms.neighbours,
-            terms.filter,
-            terms.unit,
-        )
+        return _reopened, (self._terms, self._store.path, self._store.identity, self._store.seen)
 
 
-def _reopened(epsilon: float, delta: float, path: str, neighbours: Neighbours, filter: str, unit: Unit) -> Account:
-    if not Path(path).exists():  # to make it anew would forget what was spent
-        raise InvalidParameter(
-            "Expected the file of the account where it was, got none: without it nobody knows what was spent. "
-            "Bring the file back."
-        )
-    return Account(Budget(epsilon=epsilon, delta=delta), path, neighbours=neighbours, filter=filter, unit=unit)
+def _reopened(terms: Terms, path: Path, identity: str, seen: int) -> Account:
+    account = Account(terms.budget, neighbours=terms.neighbours, filter=terms.filter, unit=terms.unit)
+    account._store = InFile(path, terms, identity=identity, seen=seen)
+    return account
 
 
 def _counted(charges: int) -> str:

@@ -14,13 +14,8 @@ from privet.accounting.pairs.dominating import directions
 from privet.accounting.renyi_orders import log_moment
 from privet.accounting.theorems.conversions import renyi_epsilon
 from privet.errors import NoProvenBound
-from privet.ledger.storage import Terms
+from privet.ledger.terms import Terms
 from privet.privacy import Neighbours
-
-FILTERS = {
-    "gaussian": "Gaussian DP, adaptively composed, Smith and Thakurta 2022",
-    "renyi": "Rényi filter, Feldman and Zrnic 2021, delta shared among its orders",
-}
 
 
 def price(events: list[Event], terms: Terms) -> float:

@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from privet.accounting import Event, from_json, to_json
 from privet.errors import InvalidParameter
-from privet.privacy import Budget, Neighbours, Unit
+from privet.ledger.terms import Terms
 
 Line = tuple[str, Event]
 Admits = Callable[[list[Event]], bool]
 
-_VERSION = 2
+_VERSION = 3
 _PATIENCE = 600.0  # seconds to wait for another process's charge
+# A REPLACE deletes without asking the triggers of DELETE, but it inserts first: so each verb has its own.
 _TABLES = """
-CREATE TABLE terms (epsilon TEXT NOT NULL, delta TEXT NOT NULL, neighbours TEXT NOT NULL, filter TEXT, unit TEXT);
-CREATE TABLE charges (place INTEGER PRIMARY KEY AUTOINCREMENT, label TEXT NOT NULL, event TEXT NOT NULL);
+CREATE TABLE terms (epsilon TEXT, delta TEXT, neighbours TEXT, filter TEXT, unit TEXT, identity TEXT NOT NULL);
+CREATE TABLE charges (place INTEGER PRIMARY KEY AUTOINCREMENT CHECK (place > 0), \
+label TEXT NOT NULL, event TEXT NOT NULL);
 CREATE TRIGGER no_refund BEFORE DELETE ON charges BEGIN SELECT RAISE(ABORT, 'a charge is final'); END;
 CREATE TRIGGER no_change BEFORE UPDATE ON charges BEGIN SELECT RAISE(ABORT, 'a charge is final'); END;
+CREATE TRIGGER no_replacement BEFORE INSERT ON charges WHEN EXISTS (SELECT 1 FROM charges WHERE place = NEW.place) \
+BEGIN SELECT RAISE(ABORT, 'a charge is final'); END;
+CREATE TRIGGER terms_stay BEFORE DELETE ON terms BEGIN SELECT RAISE(ABORT, 'the terms are final'); END;
 CREATE TRIGGER one_budget BEFORE UPDATE ON terms BEGIN SELECT RAISE(ABORT, 'the terms are final'); END;
+CREATE TRIGGER terms_once BEFORE INSERT ON terms WHEN EXISTS (SELECT 1 FROM terms) \
+BEGIN SELECT RAISE(ABORT, 'the terms are final'); END;
 """
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Terms:
-    """What an account was opened for."""
-
-    budget: Budget
-    neighbours: Neighbours
-    filter: str
-    unit: Unit = "record"
+_STATEMENTS = [statement.rstrip(";") for statement in _TABLES.strip().splitlines()]
 
 
 class InMemory:
@@ -55,7 +53,7 @@ class InMemory:
         if os.getpid() != self._process:
             raise InvalidParameter(
                 "Expected an account with a path, got one in memory, in a forked process: the parent would not learn "
-                "what is spent here. Use Account(budget, path='account.db')."
+                "what is spent here. Use Account.create(budget, 'account.db')."
             )
         with self._lock:
             if not admits([*(known for _, known in self._lines), event]):
@@ -65,82 +63,112 @@ class InMemory:
 
 
 class InFile:
-    """Lines in an SQLite file: checked and written in one transaction, on the disk before `append` returns."""
+    """Lines in an SQLite file: checked and written in one transaction, on the disk before `append` returns.
 
-    def __init__(self, path: Path, terms: Terms) -> None:
-        self.path = path
-        numbers = (repr(float(terms.budget.epsilon)), repr(float(terms.budget.delta)))
-        known = (*numbers, terms.neighbours, terms.filter, terms.unit)
-        with self._writing(make=True) as connection:
+    It remembers the file's identity and how many charges it saw, which never become fewer: `identity` and `seen` are
+    those of an earlier look.
+    """
+
+    def __init__(self, path: Path, terms: Terms, *, identity: str = "", seen: int = 0) -> None:
+        self.path, self.identity, self.seen = path, identity, seen
+        if not path.exists():
+            raise InvalidParameter(
+                "Expected the file of an account at this path, got none: where a file was lost, nobody knows what was "
+                "spent. Bring it back, or check the folder; a new account is made by Account.create(budget, path)."
+            )
+        with _opened(path) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
-            if version == 0 and empty:
-                for statement in _statements(_TABLES):
-                    connection.execute(statement)
-                connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?)", known)
-                connection.execute(f"PRAGMA user_version = {_VERSION}")
-                return
             if version != _VERSION:
                 raise InvalidParameter(
-                    f"Expected an account of version {_VERSION}, got another file or version: its charges could be "
-                    "misread. Use another path, or the version of privet that made it."
+                    f"Expected an account of version {_VERSION}, got another file or version, or an empty one: its "
+                    "charges could be misread. Use another path, or the version of privet that made it."
                 )
             found = connection.execute("SELECT epsilon, delta, neighbours, filter, unit FROM terms").fetchall()
-        if found != [known]:
+            self._lines(connection)
+        if found != [terms.texts]:
             raise InvalidParameter(
-                f"Expected the terms with which the account was opened, {found[0] if found else 'none'}, got {known} "
-                "(epsilon, delta, neighbours, filter, unit): a budget does not grow by opening it again. Use those."
+                f"Expected the terms with which the account was made, {found[0] if found else 'none'}, got "
+                f"{terms.texts} (epsilon, delta, neighbours, filter, unit): a budget does not grow by opening it "
+                "again. Use those."
             )
+
+    @classmethod
+    def made(cls, path: Path, terms: Terms) -> InFile:
+        """A new file; refuses a path where anything is already."""
+        try:
+            path.open("xb").close()
+        except FileExistsError:
+            raise InvalidParameter(
+                "Expected a path where nothing is yet, got one with a file: to make it anew would forget what was "
+                "spent. Open it with Account(budget, path)."
+            ) from None
+        except OSError as error:
+            raise _unusable(error) from None
+        with _writing(path) as connection:
+            for statement in _STATEMENTS:
+                connection.execute(statement)
+            connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", (*terms.texts, secrets.token_hex(16)))
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        return cls(path, terms)
 
     def read(self) -> list[Line]:
         """All lines, oldest first."""
-        with self._open() as connection:
-            return _lines(connection)
+        with _opened(self.path) as connection:
+            return self._lines(connection)
 
     def append(self, label: str, event: Event, *, admits: Admits) -> bool:
         """Add a line if all events together are admitted; whether they were."""
         text = to_json(event)
-        with self._writing() as connection:  # from here on, no other process can write
-            if not admits([*(known for _, known in _lines(connection)), event]):
+        with _writing(self.path) as connection:  # from here on, no other process can write
+            if not admits([*(known for _, known in self._lines(connection)), event]):
                 return False
             connection.execute("INSERT INTO charges (label, event) VALUES (?, ?)", (label, text))
         return True
 
-    @contextmanager
-    def _open(self, *, make: bool = False) -> Iterator[sqlite3.Connection]:
-        mode = "rwc" if make else "rw"  # a file that has gone is not made again: that would forget what was spent
-        try:
-            connection = sqlite3.connect(
-                f"{self.path.as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None
-            )
-            try:
-                connection.execute("PRAGMA synchronous = EXTRA")  # a commit is on the disk, its directory entry too
-                yield connection
-            finally:
-                connection.close()
-        except sqlite3.Error as error:
+    def _lines(self, connection: sqlite3.Connection) -> list[Line]:
+        """What is written, if it can be what was written: all of it, under the triggers that keep it."""
+        seen = self.seen  # before looking: another thread may see more meanwhile
+        schema = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite%'").fetchall()
+        (identity,) = connection.execute("SELECT identity FROM terms").fetchone() or ("",)
+        rows = connection.execute("SELECT place, label, event FROM charges ORDER BY place").fetchall()
+        whole = [place for place, _, _ in rows] == list(range(1, len(rows) + 1)) and len(rows) >= seen
+        if not whole or self.identity not in ("", identity) or {sql for (sql,) in schema} != set(_STATEMENTS):
             raise InvalidParameter(
-                f"Expected the account's file to be readable and writable, got {type(error).__name__} from SQLite: "
-                "without it nothing may be spent. Check the path, or restore the file."
-            ) from None
-
-    @contextmanager
-    def _writing(self, *, make: bool = False) -> Iterator[sqlite3.Connection]:
-        with self._open(make=make) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+                "Expected the account's file as it was left, got one with fewer charges, another account's, or one "
+                "without its triggers: what was spent is no longer known. Bring the right file back."
+            )
+        self.identity, self.seen = identity, max(self.seen, len(rows))
+        return [(label, from_json(text)) for _, label, text in rows]
 
 
-def _lines(connection: sqlite3.Connection) -> list[Line]:
-    rows = connection.execute("SELECT label, event FROM charges ORDER BY place").fetchall()
-    return [(label, from_json(text)) for label, text in rows]
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a file that is there: one that has gone is not made again, which would forget what was spent."""
+    try:
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None)
+        try:
+            connection.execute("PRAGMA synchronous = EXTRA")  # a commit is on the disk, its directory entry too
+            yield connection
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise _unusable(error) from None
 
 
-def _statements(script: str) -> list[str]:
-    """The statements of a script, one a line; `executescript` would end the transaction."""
-    return script.strip().splitlines()
+@contextmanager
+def _writing(path: Path) -> Iterator[sqlite3.Connection]:
+    with _opened(path) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+
+def _unusable(error: Exception) -> InvalidParameter:
+    return InvalidParameter(
+        f"Expected the account's file to be readable and writable, got {type(error).__name__}: without it nothing may "
+        "be spent. Check the path, or restore the file."
+    )

@@ -69,50 +69,50 @@ class PoissonLoss(PointwiseLoss):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CappedPoissonLoss(PointwiseLoss):
-    """ℓ(z, y) = (e^z − y z)/unit as long as e^z ≤ most, and linear with slope (most − y)/unit beyond; y in [0, most].
+    """ℓ(z, y) = (e^z − y z)/unit as long as e^z ≤ M, and linear with slope (M − y)/unit beyond; y in [0, M = max_rate].
 
-    Its derivative is that of a rate which stops growing at `most`: (min(e^z, most) − y)/unit. Where all rates are at
-    most `most`, as they must be if no label is larger, it has the minimiser of the Poisson loss.
-    Theorem: the derivative is non-decreasing in z and lies in ±most/unit; its slope is at most most/unit.
+    Its derivative is that of a rate which stops growing at M: (min(e^z, M) − y)/unit. Where all rates are at most
+    M, as they must be if no label is larger, it has the minimiser of the Poisson loss.
+    Theorem: the derivative is non-decreasing in z and lies in ±M/unit; its slope is at most M/unit.
 
     Parameters
     ----------
-    most : public bound on labels and rates
+    max_rate : public bound on labels and rates
     unit : what the loss is divided by; public
 
     Examples
     --------
-    >>> loss = CappedPoissonLoss(most=10.0)
+    >>> loss = CappedPoissonLoss(max_rate=10.0)
     >>> loss.derivative([0.0, 100.0], [3, 3]), loss.lipschitz(), loss.smoothness()
     (array([-2.,  7.]), 10.0, 10.0)
     """
 
-    most: float
+    max_rate: float
     unit: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number("most", self.most)
+        check_number("max_rate", self.max_rate)
         check_number("unit", self.unit)
 
     def _value(self, z: Array, y: Array) -> Array:
-        most, end = float(self.most), math.log(self.most)
+        most, end = float(self.max_rate), math.log(self.max_rate)
         before = np.exp(np.minimum(z, end)) - y * np.minimum(z, end)
         return np.asarray((before + (most - y) * np.maximum(z - end, 0.0)) / float(self.unit))
 
     def _derivative(self, z: Array, y: Array) -> Array:
-        return np.asarray((np.minimum(np.exp(z), float(self.most)) - y) / float(self.unit))
+        return np.asarray((np.minimum(np.exp(z), float(self.max_rate)) - y) / float(self.unit))
 
     def _curvature(self, z: Array, y: Array) -> Array:
         rate = np.exp(z)
-        return np.asarray(np.where(rate <= float(self.most), rate, 0.0) / float(self.unit))
+        return np.asarray(np.where(rate <= float(self.max_rate), rate, 0.0) / float(self.unit))
 
     def _lipschitz(self, bound: float) -> float | None:
         steepest = self._smoothness(bound)
-        return max(steepest, (float(self.most) - math.exp(-bound)) / float(self.unit))
+        return max(steepest, (float(self.max_rate) - math.exp(-bound)) / float(self.unit))
 
     def _smoothness(self, bound: float) -> float:
-        return (float(self.most) if bound >= math.log(self.most) else math.exp(bound)) / float(self.unit)
+        return (float(self.max_rate) if bound >= math.log(self.max_rate) else math.exp(bound)) / float(self.unit)
 
     def admissible(self, y: ArrayLike) -> Mask:
         counts = labels(y).astype(np.float64, copy=False)
-        return finite(counts) & (counts >= 0.0) & (counts <= float(self.most))
+        return finite(counts) & (counts >= 0.0) & (counts <= float(self.max_rate))

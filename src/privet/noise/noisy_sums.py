@@ -35,12 +35,12 @@ def add_gaussian(units: Integers, *, step: float, noise_stddev: float, random: R
     units : int64, the sum in lattice steps; private
     step : a power of two, the unit of the sum; public
     noise_stddev : in the unit of the sum, from 2¹⁰ to 2⁶⁰ steps; public
-    random : its `void` must travel into the guarantee
+    random : its `invalidates_guarantee` must travel into the guarantee
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> random = fixed_seed_voids_guarantee(1)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> random = fixed_seed_invalidates_guarantee(1)
     >>> add_gaussian(np.array([1024, 0]), step=2.0**-10, noise_stddev=1.0, random=random)
     array([ 1.25390625, -0.98339844])
     """
@@ -54,8 +54,8 @@ def add_laplace(units: Integers, *, step: float, noise_scale: float, random: Ran
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> random = fixed_seed_voids_guarantee(1)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> random = fixed_seed_invalidates_guarantee(1)
     >>> add_laplace(np.array([1024, 0]), step=2.0**-10, noise_scale=1.0, random=random)
     array([ 1.18554688, -1.90136719])
     """

@@ -40,8 +40,8 @@ def rounded_gaussian(random: Random, stddev: float, size: int | tuple[int, ...])
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> noise = rounded_gaussian(fixed_seed_voids_guarantee(1), 2.0**20, 100_000)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> noise = rounded_gaussian(fixed_seed_invalidates_guarantee(1), 2.0**20, 100_000)
     >>> noise.dtype, f"{noise.std() / 2**20:.2f}"
     (dtype('int64'), '1.00')
     """
@@ -108,8 +108,8 @@ def rounded_laplace(random: Random, scale: float, size: int | tuple[int, ...]) -
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> noise = rounded_laplace(fixed_seed_voids_guarantee(1), 2.0**20, 100_000)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> noise = rounded_laplace(fixed_seed_invalidates_guarantee(1), 2.0**20, 100_000)
     >>> noise.dtype, f"{abs(noise).mean() / 2**20:.2f}"
     (dtype('int64'), '1.00')
     """

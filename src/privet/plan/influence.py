@@ -78,7 +78,7 @@ class Histograms:
     """Counts in `columns` histograms, a record in at most one bin of each.
 
     Theorem: a record that leaves takes 1 from at most one bin of each: √columns. One that is replaced takes 1 from one
-    and gives 1 to another: √(2·columns), which is less than twice the former. docs/proofs/preprocessing.md, section 1.
+    and gives 1 to another: √(2·columns), which is less than twice the former. docs/proofs/preprocessing.md, section 2.
 
     Examples
     --------

@@ -16,10 +16,9 @@ from privet.plan.influence import Computed, Reach, unit_clip
 from privet.plan.plan import Plan
 from privet.plan.release import Release
 from privet.privacy import Guarantee
-from privet.randomness import Random, system_random
+from privet.randomness import Random, system_random, why_invalid
 
 _COUNT_BITS = 12  # a standard deviation of noise on counts is at least 2¹² lattice steps
-FIXED_SEED = "fixed seed: whoever knows it can subtract the noise"
 
 
 class Meter:
@@ -183,10 +182,15 @@ class Meter:
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
-    def guarantee(self, *, delta: float | None = None) -> Guarantee:
-        """What the whole plan promises, however much of it has run; invalidated if the noise is a fixed seed's."""
+    def guarantee(self, *, delta: float | None = None, assumptions: tuple[str, ...] = ()) -> Guarantee:
+        """What the whole plan promises, however much of it has run; `assumptions` are of what it runs on."""
         found = self.plan.guarantee(delta=delta)
-        return found.invalidate(FIXED_SEED) if self.random.void else found
+        return self.stated(replace(found, assumptions=(*found.assumptions, *assumptions)))
+
+    def stated(self, guarantee: Guarantee) -> Guarantee:
+        """The guarantee of what was drawn here; invalidated if somebody may predict the noise."""
+        reason = why_invalid(self.random)
+        return guarantee.invalidate(reason) if reason else guarantee
 
     def finish(self) -> tuple[str, ...]:
         """The record: the name of every release, in order. Refuses a run that left out a part of its plan."""

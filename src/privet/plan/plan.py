@@ -16,7 +16,16 @@ from privet.clipping import Bounding
 from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter
 from privet.plan.release import Release
-from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit, sensitivity_factor
+from privet.privacy import (
+    Budget,
+    Guarantee,
+    Neighbours,
+    Unit,
+    check_delta,
+    check_neighbours,
+    check_unit,
+    sensitivity_factor,
+)
 from privet.sampling import FullBatch, Sampling
 
 if TYPE_CHECKING:
@@ -65,6 +74,8 @@ class Plan:
         if self.records is not None or not all(isinstance(r.sampling, FullBatch) for r in self.releases):
             because, use = "rates, divisors and steps follow from it", "Pass a public number of records."
             object.__setattr__(self, "records", whole("records", self.records, because=because, use=use))
+        if self.budget is not None:
+            check_delta(self.budget.delta, self.records)
         object.__setattr__(self, "releases", tuple(self.releases))
         named: dict[str, Release] = {}
         for release in self.releases:
@@ -138,7 +149,8 @@ class Plan:
         found = accounting.guarantee(self.event, delta=self._delta(delta), neighbours=self.neighbours)
         bounds = tuple(dict.fromkeys(self[name].bound.describe() for name in self.names))
         people = (PERSON,) if self.unit == "person" else ()
-        return replace(found, unit=self.unit, assumptions=(*found.assumptions, *bounds, *people))
+        unproven = dict.fromkeys(sentence for release in self.releases for sentence in release.unproven)
+        return replace(found, unit=self.unit, assumptions=(*found.assumptions, *bounds, *people, *unproven))
 
     def calibrated(
         self, budget: Budget, *, shares: Mapping[str, float] | None = None, ratios: Mapping[str, float] | None = None
@@ -215,7 +227,7 @@ class Plan:
                 "Expected delta=..., or a plan that was calibrated to a budget, got neither: an epsilon means nothing "
                 "without its delta. Use a delta well below 1/n, e.g. 1e-6."
             )
-        return self.budget.delta if delta is None else delta  # type: ignore[union-attr]  # one is there
+        return check_delta(self.budget.delta if delta is None else delta, self.records)  # type: ignore[union-attr]
 
     def __str__(self) -> str:
         from privet.plan.printed import printed

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privet._checks import is_number, whole
+from privet._independence import check_alone, user_supplied
 from privet.accounting import Event, Gaussian
 from privet.clipping import Adaptive, Bounding, Clip
 from privet.errors import InvalidParameter
@@ -57,6 +61,7 @@ class Release:
                 f"Expected a sampling scheme and a way to bound a record, got {wrong!r}: neither batches nor a privacy "
                 "cost follow from it. Use e.g. sampling=Poisson(sampling_rate=0.01) and bound=Clip(clip=1.0)."
             )
+        self.unproven  # noqa: B018  # refuses a rule that couples records
         if isinstance(self.noise_multiplier, float) and math.isnan(self.noise_multiplier):
             object.__setattr__(self, "noise_multiplier", math.nan)  # one NaN, so that equal releases are equal
         elif self.mechanism is None:
@@ -76,6 +81,23 @@ class Release:
 
     def __hash__(self) -> int:
         return hash(_values(self))
+
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """What is assumed of code that a user supplied; refuses a clipping rule that couples records."""
+        found: tuple[str, ...] = ()
+        if isinstance(rule := self.bound, Bounding) and user_supplied(rule):
+
+            def factors(norms: NDArray[np.float64]) -> NDArray[np.float64] | None:
+                found = rule.factor(np.abs(norms))
+                return None if found is None else np.broadcast_to(found, norms.shape)  # one for all is one for each
+
+            found += (check_alone("the clipping rule", factors, ((), "f")),)
+        elif user_supplied(self.bound):
+            found += ("the bound is user-supplied code: the l2 sensitivity that it states was not checked",)
+        if user_supplied(self.sampling):
+            found += ("the sampling scheme is user-supplied code: that it draws as its event says was not checked",)
+        return found
 
     @property
     def calibrated(self) -> bool:

@@ -18,7 +18,7 @@ from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.preprocessing.ranges import check_noise, chosen_columns
 from privet.privacy import Neighbours, check_delta
-from privet.randomness import Random
+from privet.randomness import Random, why_invalid
 
 _COUNTS, _SHOWN = "counts of names", "names above the threshold"
 
@@ -30,13 +30,13 @@ _ROUNDING = 2.0**-11
 class LearntCategories:
     """Names that may be shown, sorted, the threshold they passed, and the plan of the releases that they come from.
 
-    `void` is True if the noise came from a fixed seed: then nothing is promised.
+    `invalidated` is True if the noise came from a fixed seed: then nothing is promised.
     """
 
     values: dict[str, tuple[str, ...]]
     threshold: float
     plan: Plan
-    void: bool
+    invalidated: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,7 +134,9 @@ def private_categories(
     codes = {name: found if rows is None else found[rows] for name, found in read(table, readers).items()}
     values = finder.run(codes, readers, meter)
     meter.finish()
-    return LearntCategories(values=values, threshold=finder.threshold(meter), plan=plan, void=meter.random.void)
+    return LearntCategories(
+        values=values, threshold=finder.threshold(meter), plan=plan, invalidated=bool(why_invalid(meter.random))
+    )
 
 
 def name_threshold(noise_stddev: float, *, columns: int, threshold_delta: float) -> float:

@@ -106,7 +106,8 @@ def _filled(schema: Schema, table: Any, *, as_csr: bool, constant: float | None,
     for place, places, values, missing in slots:
         held = np.flatnonzero(places >= 0)
         rows[held, places[held]] = values[held]
-        rows[missing, place] = np.nan if constant is None else 0.0
+        if missing.size:  # else there may be no such place: a category of which no name is known, at the end
+            rows[missing, place] = np.nan if constant is None else 0.0
     if constant is not None:
         rows[:, -1] = constant
     return rows

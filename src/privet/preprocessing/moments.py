@@ -17,7 +17,7 @@ from privet.preprocessing.encoding import ends_of
 from privet.preprocessing.ranges import check_noise, chosen_columns
 from privet.preprocessing.schema import Number
 from privet.privacy import Neighbours
-from privet.randomness import Random
+from privet.randomness import Random, why_invalid
 
 _MOMENTS = "moments"
 
@@ -28,14 +28,14 @@ _GRID = 16  # a value in [-1, 1] is a whole number of 2^-16; its square of 2^-32
 class Moments:
     """Means and standard deviations that may be shown, in the columns' own units, and the plan of their release.
 
-    `ranges` are the public ranges they were computed within; `void` is True if the noise came from a fixed seed.
+    `ranges` are the public ranges they were computed within; `invalidated` is True if the noise came from a fixed seed.
     """
 
     mean: dict[str, float]
     stddev: dict[str, float]
     ranges: dict[str, tuple[float, float]]
     plan: Plan
-    void: bool
+    invalidated: bool
 
     def standardised(self, name: str, *, deviations: float = 3.0) -> Number:
         """The column with the range mean ± `deviations` × stddev, within its public range; post-processing."""
@@ -94,7 +94,7 @@ def private_moments(
         stddev={name: deviation for name, (_, deviation) in found.items()},
         ranges={name: (float(ranges[name][0]), float(ranges[name][1])) for name in names},
         plan=plan,
-        void=meter.random.void,
+        invalidated=bool(why_invalid(meter.random)),
     )
 
 

@@ -16,7 +16,7 @@ from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.privacy import Neighbours
-from privet.randomness import Random
+from privet.randomness import Random, why_invalid
 
 OCTAVES = 40
 """Sizes from 2^-40 to 2^40 (1e-12 to 1e12) have octaves of their own; what is smaller is 0, larger is clipped."""
@@ -30,12 +30,12 @@ _BELIEVED = 2.0  # a tail of the fine bins, likewise, beyond `tail`
 class LearntRanges:
     """Ranges that may be shown, and the plan of the releases that they come from; its event is for its relation alone.
 
-    `void` is True if the noise came from a fixed seed: then nothing is promised.
+    `invalidated` is True if the noise came from a fixed seed: then nothing is promised.
     """
 
     ranges: dict[str, tuple[float, float]]
     plan: Plan
-    void: bool
+    invalidated: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,7 +143,7 @@ def private_ranges(
     values = [read_columns[name] if rows is None else read_columns[name][rows] for name in names]
     ranges = finder.run(values, meter)
     meter.finish()
-    return LearntRanges(ranges=ranges, plan=plan, void=meter.random.void)
+    return LearntRanges(ranges=ranges, plan=plan, invalidated=bool(why_invalid(meter.random)))
 
 
 def check_noise(noise_multiplier: float) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._independence import check_alone, user_supplied
 from privet.arrays import Vector
 from privet.clipping import Bounding, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS
@@ -36,6 +37,7 @@ class LinearModel(ABC):
 
     def __init__(self, loss: Loss, *, row_norm: float, columns: int, domain: ConvexSet, ridge: Ridge) -> None:
         self.loss, self.row_norm, self.domain, self.ridge = loss, row_norm, domain, ridge
+        self.assumptions = _tried(loss)
         self.shape: tuple[int, ...] = (columns,) if loss.outputs == 1 else (columns, loss.outputs)
 
     @property
@@ -160,3 +162,16 @@ class LinearProblem(LinearModel):
 
     def _scalars(self, scalar: Any, theta: Vector, clip: float, indices: Batch, max_records: int) -> LatticeSum:
         return scalar_sum(scalar, self.table, self.labels, theta, clip=clip, indices=indices, max_records=max_records)
+
+
+def _tried(loss: Loss) -> tuple[str, ...]:
+    """Refuse a loss of the user's that couples records; what is assumed of it all the same."""
+    if not user_supplied(loss):
+        return ()
+    if isinstance(loss, WeightedLoss):
+        return _tried(loss.loss)
+    z, y = ((loss.outputs,) if loss.outputs > 1 else (), "f"), ((), "f")
+    check_alone("the loss", lambda y: np.broadcast_to(loss.admissible(y), y.shape), y)
+    check_alone("the loss", lambda z, y: np.broadcast_to(loss.derivative(z, y), z.shape), z, y)
+    check_alone("the loss", lambda z, y: np.broadcast_to(loss.curvature(z, y), y.shape), z, y)
+    return (check_alone("the loss", lambda z, y: np.broadcast_to(loss.value(z, y), y.shape), z, y),)

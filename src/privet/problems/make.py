@@ -6,8 +6,10 @@ import math
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from privet._independence import check_alone, user_supplied
 from privet.data import matrix, vector
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet, whole_space
@@ -87,7 +89,9 @@ def glm(
     """
     chosen = loss if isinstance(loss, Loss) else loss_named(loss)
     rows = matrix(X)
+    more: tuple[str, ...] = ()
     if features is not None:
+        more = _tried(features, rows)
         rows, row_norm = _mapped(features, rows), features.output_norm(row_norm)
     labels = vector(y, rows.shape[0])
     keep = np.asarray(chosen.admissible(labels), dtype=bool)
@@ -100,6 +104,7 @@ def glm(
     else:
         people = numbered(groups, rows.shape[0])
         problem = GroupedProblem(chosen, table, labels, people, domain=place, ridge=Ridge(alpha=ridge))
+    problem.assumptions += more
     _check_domain(problem.domain, math.prod(problem.shape))
     return problem
 
@@ -119,7 +124,7 @@ def per_record(
     ----------
     loss : values and gradients of records; each must depend on its own record only
     X, y : the records: arrays of numbers of any shape, one entry a record, or what `privet.data` reads as a matrix and
-        as a vector; private
+        as a vector; private. A record with nothing but NaN in X is empty, and adds nothing to any sum
     shape : the shape of θ
     domain, ridge : as in `glm`
 
@@ -150,6 +155,19 @@ def per_record(
 def _is_numeric(data: Any) -> bool:
     """Whether it is an array that is declared to hold numbers, of any shape."""
     return isinstance(data, np.ndarray) and data.dtype.kind in "fiub" and not np.ma.isMaskedArray(data)
+
+
+def _tried(features: FeatureMap, rows: Any) -> tuple[str, ...]:
+    """Refuse a map of the user's that couples rows; what is assumed of it all the same."""
+    if not user_supplied(features):
+        return ()
+    form = sparse.csr_matrix if sparse.issparse(rows) else np.asarray
+
+    def image(block: NDArray[Any]) -> NDArray[Any]:
+        found = features.transform(form(block))
+        return np.asarray(found.toarray() if sparse.issparse(found) else found)
+
+    return (check_alone("the feature map", image, (rows.shape[1:], "f")),)
 
 
 def _mapped(features: FeatureMap, rows: Any) -> Any:

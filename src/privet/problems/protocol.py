@@ -60,3 +60,16 @@ class Problem(Protocol):
         self, theta: Vector, *, clip: float, centre: float = 0.0, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         """Sum of the losses less `centre` (a public number), each cut to ±clip. Private."""
+
+
+def assumed(problem: Problem) -> tuple[str, ...]:
+    """What a guarantee assumes of a problem: nothing of those made here from our own losses, else what was not proven.
+
+    Examples
+    --------
+    >>> from privet import glm
+    >>> assumed(glm("logistic", [[1.0]], [1], row_norm=1.0))
+    ()
+    """
+    unknown = "the problem is user-supplied code: that one record moves its sums by no more than they say is unchecked"
+    return getattr(problem, "assumptions", (unknown,))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._independence import check_alone, made_up, user_supplied
 from privet.arrays import Vector
 from privet.clipping import Bounding, Clip, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
@@ -21,7 +22,10 @@ from privet.sums import record_sum
 
 
 class RecordProblem:
-    """Any loss with per-record gradients. Made by `per_record`."""
+    """Any loss with per-record gradients. Made by `per_record`.
+
+    A record all of whose entries in X are missing (NaN) is empty: it adds nothing to any sum, whatever the loss says.
+    """
 
     lipschitz: float | None = None
     unit: Unit = "record"
@@ -30,6 +34,8 @@ class RecordProblem:
         self, loss: RecordLoss, X: Any, y: Any, *, shape: tuple[int, ...], domain: ConvexSet, ridge: Ridge
     ) -> None:
         self.loss, self.X, self.y, self.shape, self.domain, self.ridge = loss, X, y, shape, domain, ridge
+        self.assumptions = _tried(loss, X, y, shape)
+        self._empty = np.isnan(X.reshape(len(X), math.prod(X.shape[1:]))).all(axis=1)
 
     @property
     def records(self) -> int:
@@ -90,12 +96,13 @@ class RecordProblem:
             chosen = np.arange(first, min(first + rows, count)) if indices is None else indices[first : first + rows]
             part = np.append(chosen, np.full(rows - len(chosen), chosen[0]))
             with np.errstate(all="ignore"):
-                block = contributions(self.X[part], self.y[part])
+                block = np.array(contributions(self.X[part], self.y[part]), dtype=np.float64)
             if np.shape(block) != (rows, *shape):
                 raise InvalidParameter(
                     f"Expected one value of shape {shape} a record, got rows of shape {np.shape(block)[1:]} or another "
                     "number of them: a sum or mean over records has no per-record bound. Return one row a record."
                 )
+            block[self._empty[part]] = 0.0
             share = record_sum(block[: len(chosen)], rule=rule, max_records=max_records)
             units += share.units
             within += share.within
@@ -107,3 +114,16 @@ class RecordProblem:
 
     def __repr__(self) -> str:
         return f"RecordProblem(private records, {self.loss!r}, shape={self.shape}, domain={self.domain!r})"
+
+
+def _tried(loss: RecordLoss, X: Any, y: Any, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Refuse a loss of the user's that couples records, at several coefficients; what is assumed of it all the same."""
+    if not user_supplied(loss):
+        return ()
+    record, label = (X.shape[1:], X.dtype.kind), (y.shape[1:], y.dtype.kind)
+    said = {
+        check_alone("the loss", lambda *data, of=part, at=theta: of(at, *data), record, label)
+        for part in (loss.gradients, loss.values)
+        for theta in (np.zeros(shape), made_up(shape, scale=1.0)[0], made_up(shape, scale=30.0, seed=9)[0])
+    }
+    return tuple(said)

@@ -41,8 +41,8 @@ def binomial(random: Random, n: int, rate: float) -> int:
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> random = fixed_seed_voids_guarantee(1)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> random = fixed_seed_invalidates_guarantee(1)
     >>> [binomial(random, 10**8, 256 / 10**8) for _ in range(5)]
     [249, 270, 280, 245, 251]
     >>> binomial(random, 100, 1.0)

@@ -19,8 +19,8 @@ def uniforms(random: Random, count: int) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> random = fixed_seed_voids_guarantee(1)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> random = fixed_seed_invalidates_guarantee(1)
     >>> values = uniforms(random, 1000)
     >>> bool((values >= 0).all() and (values < 1).all()), f"{values.mean():.2f}"
     (True, '0.50')
@@ -40,8 +40,8 @@ def integers_below(random: Random, bound: int, count: int) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> dice = integers_below(fixed_seed_voids_guarantee(1), 6, 60_000)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> dice = integers_below(fixed_seed_invalidates_guarantee(1), 6, 60_000)
     >>> np.bincount(dice)
     array([10024,  9980, 10044, 10051, 10020,  9881])
     """
@@ -71,10 +71,10 @@ def choose(random: Random, n: int, k: int) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> choose(fixed_seed_voids_guarantee(1), 10**15, 3)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> choose(fixed_seed_invalidates_guarantee(1), 10**15, 3)
     array([456035563908246, 616923922549128, 876854217254650])
-    >>> choose(fixed_seed_voids_guarantee(1), 5, 5)
+    >>> choose(fixed_seed_invalidates_guarantee(1), 5, 5)
     array([0, 1, 2, 3, 4])
     """
     n = whole("n", n, 0)

@@ -31,13 +31,14 @@ _SPARE = 2  # words; releases of cryptography before 43 want a block of room aft
 class Random(Protocol):
     """A source of independent uniform 64-bit words, none of which it ever gives twice.
 
-    `void` is True if the words can be predicted (a fixed seed): then no guarantee holds for what is drawn from it,
-    and whoever writes a guarantee says so.
+    `invalidates_guarantee` is True if the words can be predicted (a fixed seed): then no guarantee holds for what is
+    drawn from it, and whoever writes a guarantee says so. It is False for a cryptographic generator alone; where it is
+    neither, the guarantee is invalidated too.
 
     Examples
     --------
     >>> class Coins:
-    ...     void = True  # anybody can repeat it
+    ...     invalidates_guarantee = True  # anybody can repeat it
     ...     def words(self, count):
     ...         return np.zeros(count, dtype=np.uint64)
     >>> from privet.randomness import integers_below
@@ -46,11 +47,27 @@ class Random(Protocol):
     """
 
     @property
-    def void(self) -> bool:
+    def invalidates_guarantee(self) -> bool:
         """Whether the words are predictable, so that no guarantee holds."""
 
     def words(self, count: int) -> Words:
         """Return the next `count` words, independent and uniform on 0 … 2⁶⁴ − 1."""
+
+
+def why_invalid(random: Random) -> str:
+    """Why no guarantee holds for what is drawn from `random`; empty if it says of itself that nobody can predict it.
+
+    Examples
+    --------
+    >>> why_invalid(system_random()), why_invalid(fixed_seed_invalidates_guarantee(1))
+    ('', 'fixed seed: whoever knows it can subtract the noise')
+    """
+    declared = getattr(random, "invalidates_guarantee", None)
+    if declared is False:
+        return ""
+    if declared is True:
+        return "fixed seed: whoever knows it can subtract the noise"
+    return "a generator that does not declare itself cryptographic: whoever guesses its state can subtract the noise"
 
 
 class _Stream:
@@ -82,21 +99,21 @@ class _Stream:
 class _AesCounter:
     """Words of a stream. `keys` makes its keys; what is repeatable invalidates a guarantee."""
 
-    __slots__ = ("__weakref__", "_keys", "_stream", "_void")
+    __slots__ = ("__weakref__", "_invalidates", "_keys", "_stream")
 
-    def __init__(self, keys: Callable[[], bytes], *, void: bool) -> None:
+    def __init__(self, keys: Callable[[], bytes], *, invalidates: bool) -> None:
         self._keys = keys
-        self._void = void
+        self._invalidates = invalidates
         self._stream = _Stream(keys)
 
     @property
-    def void(self) -> bool:
-        return self._void
+    def invalidates_guarantee(self) -> bool:
+        return self._invalidates
 
     def words(self, count: int) -> Words:
         count = whole("the number of words", count, least=0, because="there is no such array", use="Pass an int.")
         stream = self._stream
-        if stream.pid != os.getpid() and not self._void:  # a fork that Python did not see
+        if stream.pid != os.getpid() and not self._invalidates:  # a fork that Python did not see
             stream = self._restart()
         found = np.empty(count + _SPARE, dtype="<u8")
         stream.fill(found.view(np.uint8).data, 8 * count)
@@ -109,7 +126,7 @@ class _AesCounter:
         return stream
 
     def __repr__(self) -> str:
-        if self._void:
+        if self._invalidates:
             return "<AES-256-CTR words. NOT PRIVATE: fixed seed>"
         return "<AES-256-CTR words keyed by the operating system>"
 
@@ -143,19 +160,19 @@ def system_random() -> Random:
     >>> random = system_random()
     >>> random
     <AES-256-CTR words keyed by the operating system>
-    >>> random.void, random.words(3).dtype, bool((random.words(4) != random.words(4)).all())
+    >>> random.invalidates_guarantee, random.words(3).dtype, bool((random.words(4) != random.words(4)).all())
     (False, dtype('uint64'), True)
     """
     if not _FORKS_ARE_SEEN.is_set():
         _FORKS_ARE_SEEN.set()
         if hasattr(os, "register_at_fork"):  # where there is no fork, there is nothing to register
             os.register_at_fork(after_in_child=_after_fork)
-    random = _AesCounter(lambda: os.urandom(32), void=False)
+    random = _AesCounter(lambda: os.urandom(32), invalidates=False)
     _LIVE.add(random)
     return random
 
 
-def fixed_seed_voids_guarantee(seed: int) -> Random:
+def fixed_seed_invalidates_guarantee(seed: int) -> Random:
     """Return the same words every time, for tests and teaching: whatever is drawn from them has **no guarantee**.
 
     The words are AES-256-CTR with keys hashed (SHA-256) from the seed, so that tests run the code that is used in
@@ -163,10 +180,10 @@ def fixed_seed_voids_guarantee(seed: int) -> Random:
 
     Examples
     --------
-    >>> random = fixed_seed_voids_guarantee(7)
-    >>> random, random.void
+    >>> random = fixed_seed_invalidates_guarantee(7)
+    >>> random, random.invalidates_guarantee
     (<AES-256-CTR words. NOT PRIVATE: fixed seed>, True)
-    >>> [hex(word) for word in fixed_seed_voids_guarantee(7).words(2)]
+    >>> [hex(word) for word in fixed_seed_invalidates_guarantee(7).words(2)]
     ['0x65ec5595bd1433dc', '0x2f0e6f43edaa0fee']
     """
     if not is_whole(seed):
@@ -181,7 +198,7 @@ def fixed_seed_voids_guarantee(seed: int) -> Random:
         used += 1
         return hashlib.sha256(label + str(used).encode()).digest()
 
-    return _AesCounter(key, void=True)
+    return _AesCounter(key, invalidates=True)
 
 
 def stuck() -> RuntimeError:

@@ -20,8 +20,8 @@ def happens(random: Random, chance: Fraction) -> bool:
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> random = fixed_seed_voids_guarantee(1)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> random = fixed_seed_invalidates_guarantee(1)
     >>> sum(happens(random, Fraction(1, 3)) for _ in range(3000))
     945
     """
@@ -49,8 +49,8 @@ def negative_binomial_trials(random: Random, *, shape: float, stop: float) -> in
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> random = fixed_seed_voids_guarantee(2)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> random = fixed_seed_invalidates_guarantee(2)
     >>> [negative_binomial_trials(random, shape=0.0, stop=0.027) for _ in range(8)]
     [4, 18, 1, 6, 13, 13, 2, 24]
     """
@@ -74,8 +74,8 @@ def poisson_trials(random: Random, *, mean: float) -> int:
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> random = fixed_seed_voids_guarantee(2)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> random = fixed_seed_invalidates_guarantee(2)
     >>> [poisson_trials(random, mean=10.0) for _ in range(8)]
     [10, 14, 9, 16, 11, 13, 8, 13]
     """

@@ -170,7 +170,7 @@ def choose_best(
     meter = Meter(plan, random=random)
     index = _chosen(problem, points, meter)
     meter.finish()
-    return Choice(index=index, coef=points[index], event=plan.event, guarantee=pure_guarantee(meter))
+    return Choice(index=index, coef=points[index], event=plan.event, guarantee=pure_guarantee(meter, problem))
 
 
 def best_iterate(

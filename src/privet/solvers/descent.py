@@ -20,6 +20,7 @@ from privet.geometry import ConvexSet
 from privet.plan import Meter, Plan, Release
 from privet.privacy import Budget
 from privet.problems import Facts, Problem
+from privet.problems.protocol import assumed
 from privet.randomness import Random
 from privet.sampling import FullBatch, Sampling
 from privet.solvers.solver import Releases, Result, Start, ready
@@ -153,7 +154,7 @@ def descended(
     delta: float | None = None,
 ) -> Result:
     """Descend along released directions. The result, or in `Interrupted` the one so far, has the whole guarantee."""
-    guarantee = meter.guarantee(delta=delta)
+    guarantee = meter.guarantee(delta=delta, assumptions=assumed(problem))
 
     def result(path: Path) -> Result:
         bound, points = course.bound, path.points

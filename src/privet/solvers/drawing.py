@@ -30,8 +30,8 @@ def exact_choice(random: Random, weights: Weights) -> int:
 
     Examples
     --------
-    >>> from privet.randomness import fixed_seed_voids_guarantee
-    >>> random = fixed_seed_voids_guarantee(1)
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> random = fixed_seed_invalidates_guarantee(1)
     >>> thirds = lambda digits: [10**digits // 3, 2 * 10**digits // 3]
     >>> sum(exact_choice(random, thirds) for _ in range(3000))
     2025

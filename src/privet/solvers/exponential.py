@@ -19,6 +19,7 @@ from privet.plan.plan import PERSON, check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_epsilon, sensitivity_factor
 from privet.problems import Facts, LinearProblem, Problem, facts_of
 from privet.problems.facts import public_count
+from privet.problems.protocol import assumed
 from privet.randomness import Random
 from privet.solvers.drawing import exact_choice, exact_fraction, exponential_weights, piece_weights
 from privet.solvers.gradient import check_problem
@@ -103,7 +104,8 @@ class Exponential:
         chosen = candidates is not None
         points = as_candidates(problem, candidates, inside=True) if chosen else knots_of(problem, self.pieces)
         most = MOST_RECORDS if plan.neighbours == "add_remove" else problem.records
-        guarantee = pure_guarantee(meter) if plan.budget is None else meter.guarantee()
+        pure = plan.budget is None
+        guarantee = pure_guarantee(meter, problem) if pure else meter.guarantee(assumptions=assumed(problem))
         meter.open(DRAW, count=problem.records)
         scores = (compared if chosen else climbed)(problem, points, slope, most)
         rate = Fraction(epsilon) / (sensitivity_factor(plan.neighbours) * scores.width)
@@ -231,8 +233,8 @@ def penalties(problem: Problem, points: Vector, unit: float, count: int) -> Sequ
     return [round(count * Fraction(problem.ridge.value(point)) / Fraction(unit)) for point in points]
 
 
-def pure_guarantee(meter: Meter) -> Guarantee:
-    """The statement of a plan of one exact draw, with a delta of 0; invalidated if the randomness is a fixed seed's."""
+def pure_guarantee(meter: Meter, problem: Problem) -> Guarantee:
+    """The statement of a plan of one exact draw, with a delta of 0; invalidated if somebody may predict it."""
     plan = meter.plan
     (release,) = plan.releases
     epsilon, how = mechanism_epsilon(plan, release.name), release.bound.describe()
@@ -244,7 +246,7 @@ def pure_guarantee(meter: Meter) -> Guarantee:
         theorem="McSherry and Talwar 2007; docs/proofs/drawing.md",
         lower=epsilon,
         sampling=f"1 release of {release.mechanism!r}",
-        assumptions=(how,) if plan.unit == "record" else (how, PERSON),
+        assumptions=(how, *((PERSON,) if plan.unit == "person" else ()), *assumed(problem)),
         unit=plan.unit,
     )
-    return found.invalidate("fixed seed: whoever knows it can repeat the draw") if meter.random.void else found
+    return meter.stated(found)

@@ -15,6 +15,7 @@ from privet.plan import Bounded, Meter, Plan, Release
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, Problem, facts_of
+from privet.problems.protocol import assumed
 from privet.randomness import Random
 from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
@@ -91,7 +92,7 @@ class ObjectivePerturbation(Perturbation):
         """Tilt, solve and blur."""
         meter = ready(plan, meter, random)
         solver, tilt = self._settled(plan, problem)
-        guarantee = meter.guarantee()
+        guarantee = meter.guarantee(assumptions=assumed(problem))
         meter.open(TILTED, count=problem.records)
         chance = meter.draw(TILTED)
         # whole numbers below 2^53 times a power of two: exact

@@ -13,6 +13,7 @@ from privet.plan import Computed, Meter, Plan, Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, LinearProblem, Problem, facts_of
+from privet.problems.protocol import assumed
 from privet.randomness import Random
 from privet.solvers.descent import project
 from privet.solvers.gradient import check_problem
@@ -98,7 +99,7 @@ class OutputPerturbation(Perturbation):
         meter = ready(plan, meter, random)
         solver, solved, tolerance, step = self._settled(plan, problem)
         model, sensitivity = solver.problem, solved.clip
-        guarantee = meter.guarantee()
+        guarantee = meter.guarantee(assumptions=assumed(problem))
         stddev = meter.noise_stddev(MINIMISER, sensitivity=sensitivity)
         meter.open(MINIMISER, count=model.records)
         found = solver.on_lattice(solver.solve(tolerance), step)

@@ -20,27 +20,40 @@ from privet.accounting.pairs.pair import UNIT
 from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass
 
 _LEAST_TILT = 1e-9  # below it, no moment is finite that floats can hold: losses beyond all meaning
+NOTHING = 1e-18  # a delta below this need not be known to many digits
+_SHARP = 1e-6  # a line whose bounds are so near to each other, relatively, serves another epsilon, too
+_FURTHER = 14.0  # log of by how much delta may fall before the next line is laid
 
 
 @np.errstate(all="ignore")  # what overflows becomes an infinite or undefined bound, and neither certifies anything
-def contour_delta(steps: Steps, epsilon: float, *, unseen: float = 0.0) -> tuple[float, float] | None:
+def contour_delta(
+    steps: Steps, epsilon: float, *, unseen: float = 0.0, kept: list[Line] | None = None
+) -> tuple[float, float] | None:
     """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified.
 
-    `unseen` bounds the probability of outcomes that `steps` leave out.
+    `unseen` bounds the probability of outcomes that `steps` leave out. `kept` are lines of the same steps laid before:
+    one that is sharp at `epsilon`, too, answers; else a new one joins them.
     """
     infinite = infinite_mass(steps)
     if epsilon >= sum(count * pair.highest for pair, count in steps):
         return infinite * (1 - 1e-14), min(1.0, (infinite + unseen) * (1 + 1e-14))
+    for known in kept[-2:] if kept else ():
+        lower, upper = known.lower(epsilon), known.upper(epsilon)
+        if upper - lower <= (_SHARP if upper > NOTHING else 0.01) * upper:
+            return lower, upper
     saddle = best_order(steps, "log_delta", epsilon)
     if saddle < _LEAST_TILT:
         return None
     log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
     if log_bound < -690:
         return infinite * (1 - 1e-14), (infinite + unseen) * (1 + 1e-14) + math.exp(max(-740.0, log_bound))
-    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0, unseen=unseen)
+    further = 0.0 if kept is None else _FURTHER
+    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0 - further, unseen=unseen)
     if line is None:
         return None
     lower, upper = line.lower(epsilon), line.upper(epsilon)
+    if kept is not None:
+        kept.append(line)
     finite = line.total(epsilon)
     if upper - lower - unseen > 1e-8 * upper and 0 < finite < math.exp(log_bound - 6.0):  # laid for too large a delta
         again = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, unseen=unseen)

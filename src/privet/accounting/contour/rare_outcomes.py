@@ -21,7 +21,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from privet.accounting.contour.big_steps import MOST_RATE, Levels
-from privet.accounting.contour.integral import contour_delta, contour_epsilon
+from privet.accounting.contour.integral import NOTHING, contour_delta, contour_epsilon
+from privet.accounting.contour.line import Line
 from privet.accounting.contour.rough_epsilon import bulk_variance, normal_epsilon, one_step_delta, one_step_epsilon
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Pair
@@ -62,10 +63,10 @@ def line_epsilon(steps: Steps, delta: float) -> Bracket | None:
 
 
 @np.errstate(all="ignore")
-def line_delta(steps: Steps, epsilon: float) -> Bracket | None:
+def line_delta(steps: Steps, epsilon: float, kept: list[Line] | None = None) -> Bracket | None:
     """Certified (lower, upper) on delta(epsilon) by line integrals, in one direction; None if there is none."""
-    best = contour_delta(steps, epsilon)
-    if not _narrow(best):
+    best = contour_delta(steps, epsilon, kept=kept)
+    if not _narrow(best) and not (best is not None and best[1] < NOTHING):
         best = _common(best, _quietly(partial(rare_delta, steps, epsilon, 1.0 if best is None else best[1])))
     return best
 

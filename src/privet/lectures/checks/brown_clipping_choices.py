@@ -16,7 +16,7 @@ from privet.losses import LogisticLoss, SquaredLoss
 from privet.noise import add_laplace
 from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import GradientStep, follow
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.plain_descent import projected_gradient_descent
@@ -34,7 +34,7 @@ def bias_against_noise(sign: float = 1.0) -> Finding:
         bias.append(abs(float(path.released[0]) - 1.0))
         plan = gradient_plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
         plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
-        noise.append(PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(61))).noise_stddev)
+        noise.append(PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(61))).noise_stddev)
     both = np.hypot(bias, noise)
     sweet = clips[int(np.argmin(both))]
     return Finding.judged(
@@ -63,7 +63,7 @@ def tuned_clips_are_paid_for(paid: float = 1.0) -> Finding:
     rows = rng.normal(size=(400, 5)) * rng.uniform(0.1, 1.0, size=(400, 1))
     median = float(np.median(np.linalg.norm(rows, axis=1)))
     plan = gradient_plan(bounding=learns, noise_multiplier=s, steps=steps, records=400, neighbours="zero_out")
-    meter = Meter(plan, random=fixed_seed_voids_guarantee(62))
+    meter = Meter(plan, random=fixed_seed_invalidates_guarantee(62))
     estimate = PrivateGradient(linear(rows), meter)
     for _ in range(steps):
         estimate(np.zeros(5))
@@ -90,7 +90,7 @@ def stability(noise: float = 1.0, full: bool = False) -> Finding:
     gaps = np.empty((trials, 2))
     for trial in range(trials):
         X, y = rng.normal(size=(n, d)) / math.sqrt(d), rng.integers(0, 2, size=n)
-        problem, random = pointwise(LogisticLoss(), X, y), fixed_seed_voids_guarantee(trial)
+        problem, random = pointwise(LogisticLoss(), X, y), fixed_seed_invalidates_guarantee(trial)
         noisy = follow(plan, problem, delta=1e-5, update=update, release="last", random=random).coef
         plain = projected_gradient_descent(problem, steps=20, update=update, release="last").released
         for k, coef in enumerate((noisy, plain)):
@@ -113,7 +113,7 @@ def stability(noise: float = 1.0, full: bool = False) -> Finding:
 @check("64", mutant={"power": 0.5})
 def before_or_after_averaging(power: float = 1.0) -> Finding:
     """Release a mean of 0.8 three ways at epsilon = 1, with the noise that the example's sensitivities ask for."""
-    sizes, random, draws = (10, 100, 1000, 10_000), fixed_seed_voids_guarantee(64), 20_000
+    sizes, random, draws = (10, 100, 1000, 10_000), fixed_seed_invalidates_guarantee(64), 20_000
     numbers, worst = {}, 0.0
     for n in sizes:
         found = clip_before_or_after(n)

@@ -16,7 +16,7 @@ from privet.losses import LogisticLoss, append_one
 from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import GradientStep, noisy_gradient_descent
 from privet.solvers.descent import descend
 from privet.solvers.gradient import PrivateGradient
@@ -63,7 +63,7 @@ def private_descent_in_a_ball(power: float = 1.0) -> Finding:
     apart = float(np.abs(np.mean(visited, axis=0) - by_library).max())
     private = glm(LOSS, problem.X, problem.y, row_norm=2.0, domain=l2_ball(radius=1e3))
     found = noisy_gradient_descent(
-        private, budget=BUDGET, steps=T - 1, step_size=eta, release="all", random=fixed_seed_voids_guarantee(110)
+        private, budget=BUDGET, steps=T - 1, step_size=eta, release="all", random=fixed_seed_invalidates_guarantee(110)
     )
     points = np.asarray(found.iterates)
     moves = points[1:] - points[:-1] + eta * np.array([problem.plain_gradient(point) for point in points[:-1]])
@@ -134,7 +134,7 @@ def plugging_in(power: float = 2.0, full: bool = False) -> Finding:
             records=100,
             neighbours="replace_one",
         )
-        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(117)))
+        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(117)))
         squares = np.array([float((estimate(far) ** 2).sum()) for _ in range(draws)])
         claimed = G * G / e**power + sigma**2 * (d + 1)
         shares[f"share_at_{e:g}".replace(".", "_")] = float(squares.mean()) / claimed
@@ -146,7 +146,7 @@ def plugging_in(power: float = 2.0, full: bool = False) -> Finding:
     cube, least = _cube(200, 4, seed=117, radius=1.0)
     private = glm(LOSS, cube.X, cube.y, row_norm=math.sqrt(5), domain=cube.domain)
     results = [
-        noisy_gradient_descent(private, budget=BUDGET, steps=63, random=fixed_seed_voids_guarantee(seed))
+        noisy_gradient_descent(private, budget=BUDGET, steps=63, random=fixed_seed_invalidates_guarantee(seed))
         for seed in range(50 if full else 3)
     ]
     excess = float(np.mean([average_loss(cube, result.coef) - least for result in results]))

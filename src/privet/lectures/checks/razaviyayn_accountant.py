@@ -24,7 +24,7 @@ from privet.noise import add_gaussian
 from privet.plan import gradient_plan
 from privet.privacy import Budget
 from privet.problems import per_record
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import GradientStep, follow
 
 Vector = NDArray[np.float64]
@@ -34,7 +34,7 @@ Vector = NDArray[np.float64]
 def losses_add_up(factor: float = 1.0) -> Finding:
     """Draw 20,000 adaptive runs of five steps with the library's noise; compare their losses with the composed pair."""
     runs, T, mu = 20_000, 5, 0.4
-    random = fixed_seed_voids_guarantee(99)
+    random = fixed_seed_invalidates_guarantee(99)
     total, joint, before = np.zeros(runs), np.zeros(runs), np.zeros(runs)
     for _ in range(T):
         shift = np.where(before > 0, mu, -mu)  # each step asks what the last answer suggests
@@ -134,7 +134,7 @@ def models_or_outputs(growth: float = 0.0) -> Finding:
     problem = per_record(records, X, y, shape=3)
     plan = gradient_plan(bounding=Clip(clip=1.0), steps=20, records=200, neighbours="replace_one")
     plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
-    random = fixed_seed_voids_guarantee(102)
+    random = fixed_seed_invalidates_guarantee(102)
     found = follow(plan, problem, delta=1e-5, update=GradientStep(step_size=1.0), random=random)
     counts, models = (1, 100, 10_000), []
     noise = Gaussian(noise_multiplier=plan["gradients"].noise_multiplier)

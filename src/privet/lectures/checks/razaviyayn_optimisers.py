@@ -15,7 +15,7 @@ from privet.losses import SquaredLoss
 from privet.plan import gradient_plan
 from privet.privacy import Budget
 from privet.problems import glm
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import Poisson
 from privet.solvers import Adafactor, Adam, AdamW, GradientStep, UpdateRule, dp_sgd, dp_svrg, follow
 from privet.solvers.updates import Move
@@ -54,7 +54,7 @@ def optimisers_see_noisy_gradients_only(shift: float = 1.0) -> Finding:
             clip=0.5,
             update=ear,
             release="all",
-            random=fixed_seed_voids_guarantee(96),
+            random=fixed_seed_invalidates_guarantee(96),
         )
         points, move = np.asarray(found.iterates), rule.start()
         for t, gradient in enumerate(ear.heard):
@@ -87,7 +87,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
         "adafactor": Adafactor(step_size=0.1),
     }
     costs = {
-        name: follow(plan, problem, delta=1e-5, update=rule, random=fixed_seed_voids_guarantee(97))
+        name: follow(plan, problem, delta=1e-5, update=rule, random=fixed_seed_invalidates_guarantee(97))
         .plan.guarantee(delta=1e-5)  # the result's own is invalidated, as the seed is fixed
         .epsilon
         for name, rule in rules.items()
@@ -103,7 +103,7 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
         step_size=0.1,
         neighbours="add_remove",
         records=200,
-        random=fixed_seed_voids_guarantee(97),
+        random=fixed_seed_invalidates_guarantee(97),
     )
     # its steps and its snapshots, with the same noise as above
     snapshots = Gaussian(noise_multiplier=2.0) * 2
@@ -135,7 +135,7 @@ def no_assumptions_but_loose_composition(sign: float = 1.0) -> Finding:
         clip=1.0,
         neighbours="add_remove",
         records=200,
-        random=fixed_seed_voids_guarantee(98),
+        random=fixed_seed_invalidates_guarantee(98),
     )
     priced = found.plan.guarantee(delta=1e-5).epsilon  # the result's own is invalidated, as the seed is fixed
     run = Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1_000

@@ -17,7 +17,7 @@ from privet.lectures.toy_problems import separable
 from privet.losses import AbsoluteLoss, HuberLoss, LogisticLoss, Loss
 from privet.privacy import Budget
 from privet.problems import LinearProblem, glm
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import ObjectivePerturbation, objective_perturbation, output_perturbation
 from privet.solvers.minimise import Minimiser
 from privet.theory import plan_for, trivial_bound
@@ -87,7 +87,7 @@ def output_perturbation_order(power: float = 0.5, full: bool = False) -> Finding
     for n, d in sizes:
         problem = _logistic(n, d, seed=77, radius=1.0)
         least = _least_risk(problem)
-        random = fixed_seed_voids_guarantee(77)
+        random = fixed_seed_invalidates_guarantee(77)
         found = [output_perturbation(problem, budget=_BUDGET, random=random) for _ in range(runs)]
         excess = float(np.mean([_risk(problem, result.coef) - least for result in found]))
         bound = float(found[0].bound or math.nan)
@@ -177,7 +177,9 @@ def objective_perturbation_tilts(noise: float = 1.0) -> Finding:
     drawn, stddev = [], math.nan
     problem = _logistic(400, 60, seed=80)
     for run in range(4):
-        found = objective_perturbation(problem, budget=_BUDGET, radius=2.0, random=fixed_seed_voids_guarantee(run))
+        found = objective_perturbation(
+            problem, budget=_BUDGET, radius=2.0, random=fixed_seed_invalidates_guarantee(run)
+        )
         tilt = ObjectivePerturbation(radius=2.0).tilt(found.plan, problem)
         stddev = tilt.noise_multiplier * tilt.clip
         drawn.append(-(problem.records * problem.plain_gradient(found.coef) + tilt.strength * found.coef))
@@ -199,7 +201,7 @@ def objective_perturbation_order(power: float = 1.0, full: bool = False) -> Find
     """Fit how the solver's proven bound grows with sqrt(d)/n, and compare it with the excess it has."""
 
     def solved(n: int, d: int, runs: int = 1) -> tuple[float, float]:
-        problem, random = _logistic(n, d, seed=81), fixed_seed_voids_guarantee(81)
+        problem, random = _logistic(n, d, seed=81), fixed_seed_invalidates_guarantee(81)
         found = [objective_perturbation(problem, budget=_BUDGET, radius=0.5, random=random) for _ in range(runs)]
         inside = _logistic(n, d, seed=81, radius=0.5)
         risks = [_risk(problem, result.coef) for result in found]

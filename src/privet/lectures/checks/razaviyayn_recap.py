@@ -22,7 +22,7 @@ from privet.lectures.claim import Finding
 from privet.lectures.grid import PAIRS, exact_ratio, false_points, first_false
 from privet.lectures.registry import check
 from privet.noise import add_gaussian
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sums import record_sum
 
 Vector = NDArray[np.float64]
@@ -59,7 +59,7 @@ def privacy_loss(drawn_from_first: float = 1.0) -> Finding:
     """Draw 20,000 outcomes with the library's noise, and compare their log-likelihood ratios with its pair."""
     n, mu = 20_000, 0.8
     units = np.full(n, round(drawn_from_first * mu * 2**20), dtype=np.int64)
-    drawn = add_gaussian(units, step=2.0**-20, noise_stddev=1.0, random=fixed_seed_voids_guarantee(66))
+    drawn = add_gaussian(units, step=2.0**-20, noise_stddev=1.0, random=fixed_seed_invalidates_guarantee(66))
     loss = mu * drawn - mu**2 / 2
     far, mean = _distance(loss, GaussianPair(mu)), float(loss.mean())
     change = float(np.exp(-loss).mean())  # 1 in expectation, as all of Q's mass is under P's support

@@ -14,7 +14,7 @@ from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
 from privet.noise import add_gaussian
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import FixedSize, OneRecord
 from privet.solvers import GradientStep
 from privet.solvers.descent import ReleaseRule, descend
@@ -28,7 +28,7 @@ def noisy_gradients(bias: float = 0.0) -> Finding:
     """Draw 200,000 noisy copies of one number from the library, and test mean and variance at five standard errors."""
     n, sigma, value = 200_000, 0.75, 3.25
     units = np.full(n, round(value * 4096), dtype=np.int64)
-    random = fixed_seed_voids_guarantee(6)
+    random = fixed_seed_invalidates_guarantee(6)
     drawn = add_gaussian(units, step=2.0**-12, noise_stddev=sigma, random=random)
     mean_off = abs(float(drawn.mean()) - value - bias * sigma) / (sigma / math.sqrt(n))
     variance_off = abs(float(drawn.var()) / sigma**2 - 1.0) * math.sqrt(n / 2)
@@ -46,7 +46,7 @@ def noisy_gradients(bias: float = 0.0) -> Finding:
 @check("07", mutant={"scale": 2.0})
 def one_record_is_unbiased(scale: float = 1.0, full: bool = False) -> Finding:
     """Draw single records with the library's sampler; compare their mean gradient at five standard errors."""
-    rng, random = np.random.default_rng(7), fixed_seed_voids_guarantee(7)
+    rng, random = np.random.default_rng(7), fixed_seed_invalidates_guarantee(7)
     rows, draws = rng.normal(size=(20, 3)), 200_000 if full else 4_000
     drawn = np.array([OneRecord().indices(20, step, random)[0] for step in range(draws)])  # type: ignore[index]
     standard_error = rows.std(axis=0) / math.sqrt(draws)
@@ -62,7 +62,7 @@ def one_record_is_unbiased(scale: float = 1.0, full: bool = False) -> Finding:
 @check("08", mutant={"power": 0.5})
 def batches_trade_time_for_variance(power: float = 1.0, full: bool = False) -> Finding:
     """Draw batches of 1 to 64 of 128 records, and compare the variance of their means with S²/m (1 − m/n)."""
-    rng, random = np.random.default_rng(8), fixed_seed_voids_guarantee(8)
+    rng, random = np.random.default_rng(8), fixed_seed_invalidates_guarantee(8)
     values, draws, worst, seen = rng.normal(size=128), 20_000 if full else 600, 0.0, {}
     for m in (1, 4, 16, 64):
         means = [values[FixedSize(batch=m).indices(128, step, random)].mean() for step in range(draws)]

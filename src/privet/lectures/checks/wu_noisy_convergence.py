@@ -18,7 +18,7 @@ from privet.lectures.toy_problems import average_loss, largest_coordinate, linea
 from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
 from privet.problems import glm
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import FixedSize, OneRecord, Poisson
 from privet.solvers import (
     exponential_mechanism,
@@ -69,7 +69,7 @@ def exponential_mechanism_has_d(constant: float = 1.0) -> Finding:
     excess = float(((w + 1) * weight).sum() / weight.sum())  # the linear loss w
     bound = exponential_mechanism_bound(diameter=2.0, lipschitz=1.0, d=1, exponent=beta).value
     problem = glm("absolute", [[1.0]] * n, [-1.0] * n, row_norm=1.0, domain=box(low=-1.0, high=1.0, size=1))
-    random = fixed_seed_voids_guarantee(32)
+    random = fixed_seed_invalidates_guarantee(32)
     draws = [
         float(exponential_mechanism(problem, epsilon=epsilon, pieces=128, random=random).coef[0]) + 1 for _ in range(10)
     ]
@@ -107,7 +107,7 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
         ("poisson", Poisson(sampling_rate=0.25)),
     ):
         plan = replace(blank, releases=(replace(blank["gradients"], sampling=sampling),))
-        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(33)))
+        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(33)))
         drawn = np.array([estimate(np.zeros(3)) for _ in range(draws)])
         error = drawn.std(axis=0) / math.sqrt(draws)
         off = max(off, float((np.abs(drawn.mean(axis=0) - scale * mean) / error).max()))

@@ -22,7 +22,7 @@ from scipy.special import ndtr
 
 from privet.losses import AbsoluteLoss
 from privet.noise import rounded_gaussian
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 POINTS = (0.0, 101.0)
 
@@ -49,7 +49,7 @@ def far_point_comes_out(spread: float, *, draws: int, seed: int = 82) -> float:
     True
     """
     _, between, right = slopes()
-    tilt = rounded_gaussian(fixed_seed_voids_guarantee(seed), spread * 2**20, (draws,)) / 2.0**20
+    tilt = rounded_gaussian(fixed_seed_invalidates_guarantee(seed), spread * 2**20, (draws,)) / 2.0**20
     return float(((between + tilt < 0) & (right + tilt > 0)).mean())  # falls up to 101, rises from there
 
 

@@ -13,7 +13,7 @@ from privet.errors import InvalidParameter
 from privet.lectures.toy_problems import average_loss, logistic_in_ball
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
-from privet.randomness import Random, fixed_seed_voids_guarantee
+from privet.randomness import Random, fixed_seed_invalidates_guarantee
 from privet.report.canvas import FAINT, canvas, styles
 from privet.solvers import noisy_gradient_descent, objective_perturbation, output_perturbation
 from privet.theory import Method, plan_for
@@ -100,7 +100,9 @@ def simulated_risk(method: str, *, n: int, d: int, epsilon: float, seeds: int = 
         raise InvalidParameter(
             f"Expected one of {', '.join(solvers)}, got {method!r}: nothing is run under that name. Use one of them."
         )
-    found = [problem.domain.project(solvers[method](fixed_seed_voids_guarantee(seed)).coef) for seed in range(seeds)]
+    found = [
+        problem.domain.project(solvers[method](fixed_seed_invalidates_guarantee(seed)).coef) for seed in range(seeds)
+    ]
     return float(np.mean([average_loss(problem, coef) for coef in found])) - least
 
 
@@ -169,6 +171,6 @@ def _problem(n: int, d: int) -> tuple[RecordProblem, NDArray[np.float64]]:
 @cache
 def _objective_bound(n: int, d: int, epsilon: float, delta: float) -> float:
     empty = glm("logistic", np.zeros((n, d)), np.zeros(n, dtype=np.int64), row_norm=1.0)
-    random = fixed_seed_voids_guarantee(0)
+    random = fixed_seed_invalidates_guarantee(0)
     found = objective_perturbation(empty, budget=Budget(epsilon=epsilon, delta=delta), radius=1.0, random=random)
     return np.inf if found.bound is None else found.bound

@@ -21,7 +21,7 @@ from privet.losses import SquaredLoss
 from privet.plan import Meter, gradient_plan
 from privet.privacy import Budget
 from privet.problems import glm
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.report.canvas import FAINT, INK, canvas, styles
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.plain_descent import projected_gradient_descent
@@ -132,7 +132,7 @@ def clip_figure() -> Figure:
         bias.append(abs(float(path.released[0]) - 1.0))
         plan = gradient_plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one")
         plan = plan.calibrated(Budget(epsilon=1.0, delta=1e-5))
-        noise.append(PrivateGradient(problem, Meter(plan, random=fixed_seed_voids_guarantee(61))).noise_stddev)
+        noise.append(PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(61))).noise_stddev)
     curves = {"bias": bias, "noise": noise, "both (root of squares)": np.hypot(bias, noise)}
     subtitle = "900 records of 0, 100 of 10: the mean is 1; ten steps at ε = 1"
     with canvas("Too low a clip is wrong, too high is noisy", subtitle, size=SIZE) as (figure, axes):

@@ -1,0 +1,37 @@
+"""A profile is delta at each epsilon: certified, falling, and the same as asking one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from privet.accounting import Event, Gaussian, Pure, bounds, profile
+from privet.privacy import Neighbours
+
+RUNS: list[tuple[Event, Neighbours]] = [
+    (Gaussian(noise_multiplier=1.1).poisson(rate=256 / 60_000) * 14_062, "add_remove"),
+    (Gaussian(noise_multiplier=1.1).poisson(rate=256 / 60_000) * 14_062, "replace_one"),
+    (Gaussian(noise_multiplier=0.7).poisson(rate=1e-3) * 3_000, "zero_out"),
+    (Gaussian(noise_multiplier=2.0) * 5, "zero_out"),
+    (Pure(epsilon=0.3) * 7, "replace_one"),
+]
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(("run", "neighbours"), RUNS)
+def test_a_profile_falls_and_is_what_single_questions_give(run: Event, neighbours: Neighbours) -> None:
+    """Lines kept from one point to the next lose nothing: every point is within 1e-4 of its own bracket, not below."""
+    epsilons = np.linspace(0.0, 6.0, 40)
+    found = profile(run, epsilons, neighbours=neighbours)
+    assert np.all(np.diff(found) <= 0)
+    for e, upper in zip(epsilons[::8], found[::8], strict=True):
+        low, high = bounds(run, epsilon=float(e), neighbours=neighbours)
+        assert low <= upper <= max(high * (1 + 1e-4), high + 1e-18)
+
+
+def test_points_come_back_in_the_order_asked() -> None:
+    """Unsorted and repeated points are answered in their own places."""
+    run, neighbours = RUNS[1]
+    there = profile(run, [2.0, 0.5, 1.0, 0.5], neighbours=neighbours)
+    assert there[1] == there[3] > there[2] > there[0]
+    assert profile(run, [], neighbours=neighbours).shape == (0,)
