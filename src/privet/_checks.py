@@ -41,15 +41,15 @@ number of steps. Use e.g. 100.
     """
     if is_whole(value) and int(value) >= least and (most is None or int(value) <= most):
         return int(value)
-    span = f"of at least {least}" if most is None else f"from {least} to {most}"
-    raise InvalidParameter(f"Expected {name} to be a whole number {span}, got {value!r}: {because}. {use}")
+    span = f"of at least {least}" if most is None else f"from {least} to {shown(most)}"
+    raise InvalidParameter(f"Expected {name} to be a whole number {span}, got {shown(value)}: {because}. {use}")
 
 
 def number(name: str, value: Any, *, because: str, use: str) -> float:
     """Return `value` as a finite float, else refuse."""
     if is_number(value):
         return float(value)
-    raise InvalidParameter(f"Expected {name} to be a finite number, got {value!r}: {because}. {use}")
+    raise InvalidParameter(f"Expected {name} to be a finite number, got {shown(value)}: {because}. {use}")
 
 
 def positive(name: str, value: Any, *, because: str, use: str, zero: bool = False, infinite: bool = False) -> float:
@@ -65,7 +65,7 @@ def positive(name: str, value: Any, *, because: str, use: str, zero: bool = Fals
         return found
     size = "" if infinite else "finite "
     kind = f"a {size}number of at least 0" if zero else f"a positive {size}number"
-    raise InvalidParameter(f"Expected {name} to be {kind}, got {value!r}: {because}. {use}")
+    raise InvalidParameter(f"Expected {name} to be {kind}, got {shown(value)}: {because}. {use}")
 
 
 def between(
@@ -89,7 +89,7 @@ def between(
     if (low < found < high) or (closed[0] and found == low) or (closed[1] and found == high):
         return found
     span = f"{'[' if closed[0] else '('}{low:g}, {high:g}{']' if closed[1] else ')'}"
-    raise InvalidParameter(f"Expected {name} in {span}, got {value!r}: {because}. {use}")
+    raise InvalidParameter(f"Expected {name} in {span}, got {shown(value)}: {because}. {use}")
 
 
 def one_of(name: str, value: Any, known: tuple[str, ...], *, because: str, use: str) -> str:
@@ -98,6 +98,36 @@ def one_of(name: str, value: Any, known: tuple[str, ...], *, because: str, use: 
         return value
     listed = ", ".join(map(repr, known))
     raise InvalidParameter(f"Expected {name} to be one of {listed}, got {value!r}: {because}. {use}")
+
+
+def shown(value: Any) -> str:
+    """`value` as a message quotes it: a number of hundreds of digits by its first ones.
+
+    Examples
+    --------
+    >>> shown(0.1), shown(10**400)
+    ('0.1', '10000000000000000000... (401 characters)')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python prints no whole number of more than 4300 digits
+        return f"one of thousands of digits ({type(value).__name__})"
+    long = isinstance(value, numbers.Number) and len(text) > 60
+    return f"{text[:20]}... ({len(text)} characters)" if long else text
+
+
+def directed(value: Any, *, up: bool) -> float:
+    """A finite number as the nearest float that is not below it (`up`), or not above it.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> [Fraction(directed(Fraction(1, 10), up=up)) >= Fraction(1, 10) for up in (True, False)]
+    [True, False]
+    """
+    nearest = float(value)
+    wrong = nearest < value if up else nearest > value
+    return math.nextafter(nearest, math.inf if up else -math.inf) if wrong else nearest
 
 
 def _real(value: Any) -> float:

@@ -155,8 +155,9 @@ class Budget:
 class Guarantee:
     """What is promised, to whom, and on what it rests. Its `str` is a sentence to sign.
 
-    `lower` is the least epsilon that the run as described can have: the bracket [lower, epsilon]
-    holds the truth, so it shows how much of `epsilon` is slack of the accounting. `unit` says who is protected: one
+    The run as described has at least the epsilon `lower` on some two tables: the bracket [lower, epsilon] holds the
+    truth, so it shows how much of `epsilon` is slack of the accounting. It is 0 where nothing is proven from below, and
+    the sentence then says "at most". `unit` says who is protected: one
     record, or one person with all rows. `invalidated`, if not empty, says why nothing is promised although the privacy
     cost was computed, e.g. because the noise came from a fixed seed.
 
@@ -193,10 +194,12 @@ the true epsilon in [1, 1].
                 f"The release promises nothing at delta = {up(self.delta, 6)}: epsilon is infinite for "
                 f"{said.change}, {said.count}; {self.sampling}. Add noise, or accept a larger delta."
             )
+        low, high = down(self.lower), up(self.epsilon)
+        truth = f"in [{low}, {high}]" if self.lower > 0 else f"at {high} at most"
         sentence = (
-            f"The release is {said.level}({up(self.epsilon)}, {up(self.delta, 6)})-differentially private for "
+            f"The release is {said.level}({high}, {up(self.delta, 6)})-differentially private for "
             f"{said.change}, {said.count}; {self.sampling}; computed by the {self.accountant} accountant "
-            f"({self.theorem}), which puts the true epsilon in [{down(self.lower)}, {up(self.epsilon)}]."
+            f"({self.theorem}), which puts the true epsilon {truth}."
         )
         return sentence if not self.assumptions else sentence + " It assumes: " + "; ".join(self.assumptions) + "."
 

@@ -27,12 +27,17 @@ from privet.accounting import (
     Repeated,
     Under,
     ZeroConcentrated,
+    bounds,
     epsilon,
+    from_json,
+    guarantee,
     random_trials,
+    to_json,
 )
 from privet.accounting.events import relations
 from privet.accounting.pairs.dominating import leaves
-from privet.errors import InvalidParameter, PrivetError
+from privet.errors import InvalidParameter, NoProvenBound, PrivetError
+from privet.privacy import Neighbours
 
 BASE: list[Event] = [
     Gaussian(noise_multiplier=1.5),
@@ -250,3 +255,39 @@ def test_the_edges_of_the_allowed_are_allowed() -> None:
     assert Gaussian(noise_multiplier=0).poisson(rate=1)
     assert BASE[0].without_replacement(batch=10, records=10)
     assert Approximate(epsilon=0.0, delta=0.0)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "zero_out", "replace_one"])
+def test_several_gaussians_on_one_batch_are_one_gaussian(neighbours: Neighbours) -> None:
+    """A gradient and a count of the same batch cost the Gaussian with 1/σ² = Σ 1/σ_i², not two batches."""
+    gradient, count = Gaussian(noise_multiplier=3.0), Gaussian(noise_multiplier=4.0)
+    together, one = gradient + count, Gaussian(noise_multiplier=12 / 5)
+    thrice = Gaussian(noise_multiplier=3.0) * 9
+    for several, single in ((together, one), (thrice, Gaussian(noise_multiplier=1.0)), (together + count, None)):
+        joint = several.poisson(rate=0.1) * 20
+        if single is not None:
+            found = bounds(joint, delta=1e-6, neighbours=neighbours)
+            expected = bounds(single.poisson(rate=0.1) * 20, delta=1e-6, neighbours=neighbours)
+            assert found.upper == pytest.approx(expected.upper, rel=1e-9)
+            assert found.upper >= expected.upper * (1 - 1e-12)
+            assert found.lower == pytest.approx(expected.lower, rel=1e-9)
+        assert from_json(to_json(joint)) == joint
+    text = str(guarantee(together.poisson(rate=0.1) * 20, delta=1e-6, neighbours=neighbours))
+    assert "noise multiplier 3" in text
+    assert "noise multiplier 4" in text
+    assert "clipped before summation" in text
+
+
+def test_several_gaussians_on_a_batch_of_fixed_size_are_one_gaussian() -> None:
+    """As above, without replacement; all records in the batch, it is no sampling at all."""
+    together, one = Gaussian(noise_multiplier=3.0) + Gaussian(noise_multiplier=4.0), Gaussian(noise_multiplier=12 / 5)
+    for batch in (10, 100):
+        found, expected = (
+            epsilon(event.without_replacement(batch=batch, records=100), delta=1e-6, neighbours="replace_one")
+            for event in (together, one)
+        )
+        assert found == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(NoProvenBound):
+        epsilon((together + Laplace(scale=1.0)).poisson(rate=0.1), delta=1e-6, neighbours="add_remove")
+    leak = (together + Gaussian(noise_multiplier=0)).poisson(rate=0.1)
+    assert epsilon(leak, delta=1e-6, neighbours="zero_out") == math.inf

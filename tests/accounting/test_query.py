@@ -191,8 +191,9 @@ CHOICES: list[tuple[Event, Neighbours, str]] = [
     (BATCHES, "replace_one", "contour"),
     (ExponentialMechanism(epsilon=0.3) * 30, "add_remove", "contour"),
     (Laplace(scale=4.0) * 10 + Gaussian(noise_multiplier=5.0) * 10, "add_remove", "contour"),
-    (Pure(epsilon=0.1) * 30 + Pure(epsilon=0.2) * 40, "add_remove", "fourier"),
-    (Pure(epsilon=0.1) * 3 + Pure(epsilon=0.2) * 4, "add_remove", "renyi"),  # so near its largest loss, sharper
+    (Pure(epsilon=0.1) * 30 + Pure(epsilon=0.2) * 40, "add_remove", "closed"),
+    (Pure(epsilon=0.1) * 30 + Pure(epsilon=0.2) * 40 + Pure(epsilon=0.3) * 50, "add_remove", "fourier"),
+    (Pure(epsilon=0.1).poisson(rate=0.5) * 3 + Pure(epsilon=0.2) * 4, "add_remove", "renyi"),  # near its largest loss
     (ZeroConcentrated(rho=0.1), "add_remove", "renyi"),
     (ZeroConcentrated(rho=0.1) * 3 + SGD, "add_remove", "renyi"),
 ]
@@ -290,3 +291,13 @@ def test_numbers_of_other_libraries_are_taken_at_their_value() -> None:
     assert single == plain
     price = epsilon(single, delta=np.float32(1e-5), neighbours="add_remove")  # type: ignore[arg-type]
     assert price == epsilon(plain, delta=float(np.float32(1e-5)), neighbours="add_remove")
+
+
+def test_guarantees_of_the_engines_name_their_arithmetic() -> None:
+    """What an engine integrated says that it rests on NumPy and SciPy; a closed form does not."""
+    run = Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 100
+    for accountant in ("contour", "fourier"):
+        said = guarantee(run, delta=1e-6, neighbours="add_remove", accountant=accountant).assumptions
+        assert "docs/proofs/contour.md, section 7" in said[-1]
+    closed = guarantee(Gaussian(noise_multiplier=1.0), delta=1e-6, neighbours="add_remove")
+    assert not any("SciPy" in clause for clause in closed.assumptions)

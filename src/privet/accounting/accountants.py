@@ -2,7 +2,7 @@
 
 | name | theorem | runs that it bounds |
 |---|---|---|
-| closed | Balle and Wang 2018; hockey stick of one step; Kairouz, Oh and Viswanath 2017 | Gaussian runs, one step, equal (epsilon, delta) steps |
+| closed | Balle and Wang 2018; hockey stick of one step; Murtagh and Vadhan 2016 | Gaussian runs, one step, (epsilon, delta) steps, few unlike |
 | contour | docs/proofs/contour.md, docs/proofs/rare.md | every run with dominating pairs whose loss is not made of many atoms |
 | fourier | docs/proofs/fourier.md; the lectures' accountant | every run with dominating pairs |
 | renyi | Mironov 2017, conversion of Canonne, Kamath and Steinke 2020 | everything |

@@ -16,7 +16,7 @@ from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
 from privet.accounting.interface import Bounds, Uncertified, no_theorem
 from privet.accounting.pairs.dominating import Direction, directions, known_by_moments_only
 from privet.accounting.pairs.pair import Pair
-from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass
+from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass, largest_loss
 from privet.privacy import Neighbours
 
 
@@ -80,6 +80,8 @@ def _engine(
             low, high = epsilon_by(way.steps, delta)
         else:
             low, high = delta_by(way.steps, epsilon or 0.0)
+        if delta is None and (epsilon or 0.0) < largest_loss(way.steps):
+            high = max(high, 5e-324)  # what underflows is not 0
         worst = Bounds(max(worst.lower, float(low)), max(worst.upper, float(high)))
     return worst
 
@@ -87,7 +89,7 @@ def _engine(
 def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) -> bool:
     """Whether delta(epsilon) ≤ delta in this direction, by one look at that epsilon: quicker than solving for it."""
     infinite = infinite_mass(steps)
-    if epsilon >= sum(count * pair.highest for pair, count in steps):
+    if epsilon >= largest_loss(steps):
         return infinite * (1 + 1e-14) <= delta
     if delta_by is _contour_delta:
         found = contour_upper(steps, epsilon, enough=delta)

@@ -1,8 +1,9 @@
-"""Closed forms: runs of Gaussian steps, of equal answers, of few equal Laplace steps; and any single step."""
+"""Closed forms: runs of Gaussian steps, of answers, of few equal Laplace steps; and any single step."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -12,67 +13,38 @@ from privet.accounting.interface import Bounds, no_theorem, worst
 from privet.accounting.numerics import bracketed_root
 from privet.accounting.pairs.dominating import Direction, directions, leaves
 from privet.accounting.pairs.elementary import GaussianPair, LaplacePair
-from privet.accounting.pairs.pair import UNIT, Pair, Reals
+from privet.accounting.pairs.pair import UNIT, Reals
 from privet.accounting.pairs.selected import MomentsOnly
-from privet.accounting.renyi_orders import Steps, infinite_mass
+from privet.accounting.renyi_orders import largest_loss
+from privet.accounting.single_step import one_step_epsilon, stick
 from privet.accounting.theorems import composition, gaussian_profile
 from privet.privacy import Neighbours
 
-
-def _stick(pair: Pair, epsilon: float) -> tuple[float, float]:
-    """(lower, upper) on the hockey stick of one step; the threshold is optimal, so its rounding is of second order."""
-    p, q = (float(tail[0]) for tail in pair.above(np.array([epsilon])))
-    scaled = math.exp(min(epsilon, 700.0)) * q if q else 0.0
-    value = pair.infinite + p - scaled
-    # the normal tail e^{-x²/2} is known to about x² units of rounding
-    slack = (3e-14 - 16 * UNIT * math.log(max(p, 1e-308))) * (pair.infinite + p + scaled)
-    return max(pair.infinite * (1 - 1e-15), value - slack, 0.0), min(1.0, max(value + slack, 0.0))
+_UP = 1 + 8 * UNIT
+_MOST_UNLIKE = 1000  # outcomes of all answers but the commonest
 
 
-def one_step_epsilon(pair: Pair, delta: float) -> Bounds:
-    """Bounds on epsilon(delta) of one step in one direction."""
-    if isinstance(pair, GaussianPair):
-        return Bounds(*gaussian_profile.epsilon_bounds(pair.mu, delta))
-    if delta < pair.infinite * (1 - 1e-15):
-        return Bounds(math.inf, math.inf)
-
-    def root(side: int) -> float:
-        if _stick(pair, 0.0)[side] <= delta:
-            return 0.0
-        top = 1.0
-        while _stick(pair, top)[side] > delta:
-            top *= 2.0
-            if top > 1e6:
-                return math.inf
-        safe, unsafe = bracketed_root(lambda e: _stick(pair, e)[side] - delta, top, 0.0, tolerance=1e-14)
-        return safe if side else unsafe
-
-    high = root(1)
-    return Bounds(min(root(0), high), high)
-
-
-def _equal_answers(run: ev.Event, neighbours: Neighbours) -> tuple[composition.Cost, ...]:
-    """The one (epsilon, delta) whose equal, unsampled copies make up the run, if so."""
-    parts = leaves(run, neighbours)
-    if len(parts) != 1:
-        return ()
-    leaf, count = parts[0]
-    match leaf:
-        case ev.Pure(epsilon=epsilon) | ev.RandomizedResponse(epsilon=epsilon):
-            directions(run, neighbours)  # refuses what has no pair
-            return (composition.Cost(float(epsilon), 0.0, count),)
-        case ev.Approximate(epsilon=epsilon, delta=delta):
-            return (composition.Cost(float(epsilon), float(delta), count),)
-    return ()
+def _answers(run: ev.Event, neighbours: Neighbours) -> list[composition.Cost]:
+    """The (epsilon, delta) of each part of a run of unsampled answers, few of them unlike; else none."""
+    costs = []
+    for leaf, count in leaves(run, neighbours):
+        match leaf:
+            case ev.Pure(epsilon=epsilon) | ev.RandomizedResponse(epsilon=epsilon):
+                costs.append(composition.Cost(float(epsilon), 0.0, count))
+            case ev.Approximate(epsilon=epsilon, delta=delta):
+                costs.append(composition.Cost(float(epsilon), float(delta), count))
+            case _:
+                return []
+    counts = sorted(cost.times for cost in costs)
+    return costs if math.prod(count + 1 for count in counts[:-1]) <= _MOST_UNLIKE else []
 
 
 def _gaussian_mu(ways: tuple[Direction, ...]) -> float | None:
-    """mu of a run of Gaussian steps only: T Gaussian releases are exactly one, with mu² = Σ mu_i²."""
+    """mu of a run of Gaussian steps only, rounded up: T Gaussian releases are exactly one, with mu² = Σ mu_i²."""
     pairs = ways[0].steps
     if len(ways) > 1 or not all(isinstance(pair, GaussianPair) for pair, _ in pairs):
         return None
-    total = math.fsum(count * pair.mu**2 for pair, count in pairs if isinstance(pair, GaussianPair))
-    return math.sqrt(total) * (1 + 4e-16)
+    return math.hypot(*(math.sqrt(count) * pair.mu for pair, count in pairs if isinstance(pair, GaussianPair))) * _UP
 
 
 def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
@@ -80,24 +52,20 @@ def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: 
     ways = directions(run, neighbours)
     mu = _gaussian_mu(ways)
     if mu is not None:
+        below = mu * (1 - 20 * UNIT)
         if delta is not None:
-            low, high = gaussian_profile.epsilon_bounds(mu, delta)
-            return Bounds(low * (1 - 1e-14), high)
-        low, high = gaussian_profile.delta_bounds(mu, epsilon or 0.0)
-        return Bounds(low * (1 - 1e-12), high)
-    for cost in _equal_answers(run, neighbours):
+            low, high = (gaussian_profile.epsilon_bounds(x, delta)[side] for side, x in enumerate((below, mu)))
+            return Bounds(min(low, sys.float_info.max), high)
+        low, high = (gaussian_profile.delta_bounds(x, epsilon or 0.0)[side] for side, x in enumerate((below, mu)))
+        return Bounds(low * (1 - UNIT), high)
+    costs = _answers(run, neighbours)
+    if costs:
         if delta is not None:
-            high = composition.optimal_epsilon(cost.epsilon, cost.delta, cost.times, delta=delta)
-            low = high * (1 - 1e-9) if math.isfinite(high) else _infinite_from_below(ways[0].steps, delta)
-            if math.isfinite(high) and high > 0:
-                there = composition.optimal_delta(cost.epsilon, cost.delta, cost.times, epsilon=low)
-                low = low if there * (1 - 1e-10) > delta else 0.0
-            return Bounds(low, high)
-        high = composition.optimal_delta(cost.epsilon, cost.delta, cost.times, epsilon=epsilon or 0.0)
-        return Bounds(high * (1 - 1e-9), high)
+            return Bounds(*composition.answers_epsilon(costs, delta))
+        return Bounds(*composition.answers_delta(costs, epsilon or 0.0))
     laplace = _few_laplace(ways)
     if laplace is not None:
-        found = _solved(lambda e, side: _laplace_end(*laplace, e, side), laplace[0] * laplace[1], delta, epsilon)
+        found = _solved(lambda e, side: _laplace_end(*laplace, e, side), largest_loss(ways[0].steps), delta, epsilon)
         if found is not None:
             return found
     if all(len(way.steps) == 1 and way.steps[0][1] == 1 for way in ways):
@@ -105,8 +73,8 @@ def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: 
         if not any(isinstance(pair, MomentsOnly) for pair in pairs):
             if delta is not None:
                 return worst([one_step_epsilon(pair, delta) for pair in pairs])
-            return worst([Bounds(*_stick(pair, epsilon or 0.0)) for pair in pairs])
-    raise no_theorem("closed", "the run is neither Gaussian, nor one step, nor of equal answers")
+            return worst([stick(pair, epsilon or 0.0) for pair in pairs])
+    raise no_theorem("closed", "the run is neither Gaussian, nor one step, nor of few unlike answers")
 
 
 @np.errstate(all="ignore")  # what overflows fails the check at the end
@@ -178,7 +146,10 @@ def _solved(
             return Bounds(max(0.0, at(epsilon or 0.0, 0)), at(epsilon or 0.0, 1))
         if at(0.0, 1) <= delta:
             return Bounds(0.0, 0.0)
-        upper = bracketed_root(lambda e: at(e, 1) - delta, top, 0.0, tolerance=1e-14)[0]
+        if at(top, 1) > delta:  # no loss exceeds `top`; what is left there is rounding
+            upper = top
+        else:
+            upper = bracketed_root(lambda e: at(e, 1) - delta, top, 0.0, tolerance=1e-14)[0]
         near = upper * (1 - 1e-9)  # where the lower end has most likely not come down to delta yet
         start = near if at(near, 0) > delta else 0.0
         lower = 0.0
@@ -187,7 +158,3 @@ def _solved(
     except ArithmeticError:
         return None
     return Bounds(lower, upper)
-
-
-def _infinite_from_below(steps: Steps, delta: float) -> float:
-    return math.inf if infinite_mass(steps) * (1 - 1e-14) > delta else 0.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS, THEOREMS
-from privet.accounting.query import bounds
+from privet.accounting.query import epsilon
 from privet.errors import NoProvenBound
 from privet.privacy import Neighbours, check_delta, check_neighbours, up
 
@@ -72,8 +72,8 @@ def compare(run: ev.Event, delta: float, *, neighbours: Neighbours) -> Compariso
     rows = []
     for name in ACCOUNTANTS:
         try:
-            found = bounds(run, delta=delta, neighbours=neighbours, accountant=name)
-            rows.append(Row(accountant=name, epsilon=found.upper, theorem=THEOREMS[name]))
+            found = epsilon(run, delta=delta, neighbours=neighbours, accountant=name)
+            rows.append(Row(accountant=name, epsilon=found, theorem=THEOREMS[name]))
         except NoProvenBound as refused:
             why = str(refused).split(", got ", 1)[-1].split(": ", 1)[0]
             rows.append(Row(accountant=name, epsilon=None, theorem=THEOREMS[name], note=f"does not apply: {why}"))

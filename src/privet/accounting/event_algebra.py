@@ -7,22 +7,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from privet._checks import is_number, whole
+from privet._checks import directed, is_number, shown, whole
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours, check_neighbours
 
+MOST_STEPS = 10**300
+"""A run of more steps, or a table of more records, is refused: its number would not fit a float."""
 
-def real(event: Event, name: str, *, unit: str, zero: bool = True) -> None:
-    """Refuse what is no finite number; keep numbers of other libraries as plain floats, where one is equal."""
+
+def real(event: Event, name: str, *, unit: str, zero: bool = True, up: bool = True) -> None:
+    """Refuse what is no finite number; keep others as plain numbers, rounded up or down: to where it costs more."""
     value = getattr(event, name)
     if not is_number(value) or value < 0 or (value == 0 and not zero):
         least = "at least 0" if zero else "positive"
         raise InvalidParameter(
-            f"Expected {name} to be a finite number, {least} ({unit}), got {value!r}: "
+            f"Expected {name} to be a finite number that a float can hold, {least} ({unit}), got {shown(value)}: "
             f"no privacy statement follows from it. Pass {name} as a plain number."
         )
-    if type(value) not in (int, float) and float(value) == value:
-        object.__setattr__(event, name, float(value))
+    if type(value) not in (int, float) or float(value) != value:
+        object.__setattr__(event, name, directed(value, up=up))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class PoissonSampled(Event):
         real(self, "rate", unit="probability that a record joins the batch", zero=False)
         if self.rate > 1:
             raise InvalidParameter(
-                f"Expected rate in (0, 1], got {self.rate!r}: it is the probability that a record joins a batch. "
+                f"Expected rate in (0, 1], got {shown(self.rate)}: it is the probability that a record joins a batch. "
                 "Use expected batch size ÷ number of records, both public."
             )
 
@@ -156,12 +159,14 @@ class NegativeBinomialTrials(Event):
 
     def __post_init__(self) -> None:
         _is_event(self.event)
-        real(self, "stop", unit="the chance to stop", zero=False)
-        if not is_number(self.shape) or not -1 < self.shape <= 64 or not self.stop < 1:
+        real(self, "stop", unit="the chance to stop", zero=False, up=False)
+        if not is_number(self.shape) or not -1 < self.shape <= 64 or not 0 < self.stop < 1:
             raise InvalidParameter(
-                f"Expected shape in (-1, 64] and stop in (0, 1), got shape={self.shape!r} and stop={self.stop!r}: no "
+                f"Expected shape in (-1, 64] and stop in (0, 1), got {shown(self.shape)} and {shown(self.stop)}: no "
                 "number of trials has such a law. Use random_trials(event, mean=10)."
             )
+        if type(self.shape) not in (int, float):
+            object.__setattr__(self, "shape", directed(self.shape, up=True))
 
     def __repr__(self) -> str:
         return f"NegativeBinomialTrials(event={self.event!r}, shape={self.shape!r}, stop={self.stop!r})"
@@ -257,4 +262,4 @@ def _is_event(event: object) -> None:
 
 def _count(event: Event, name: str) -> None:
     because, use = "a run has a public, whole number of steps and records", f"Round {name} yourself, upwards."
-    object.__setattr__(event, name, whole(name, getattr(event, name), because=because, use=use))
+    object.__setattr__(event, name, whole(name, getattr(event, name), most=MOST_STEPS, because=because, use=use))

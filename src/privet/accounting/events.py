@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privet.accounting.event_algebra import (
+    MOST_STEPS,
     Composed,
     Event,
     FixedSizeSampled,
@@ -24,6 +25,7 @@ from privet.accounting.event_algebra import (
 from privet.errors import InvalidParameter
 
 __all__ = [
+    "MOST_STEPS",
     "Approximate",
     "Composed",
     "Event",
@@ -50,7 +52,7 @@ class Gaussian(Event):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        real(self, "noise_multiplier", unit="noise stddev ÷ clip")
+        real(self, "noise_multiplier", unit="noise stddev ÷ clip", up=False)
 
     def __repr__(self) -> str:
         return f"Gaussian(noise_multiplier={self.noise_multiplier!r})"
@@ -63,7 +65,7 @@ class Laplace(Event):
     scale: float
 
     def __post_init__(self) -> None:
-        real(self, "scale", unit="Laplace scale ÷ clip")
+        real(self, "scale", unit="Laplace scale ÷ clip", up=False)
 
     def __repr__(self) -> str:
         return f"Laplace(scale={self.scale!r})"

@@ -9,7 +9,7 @@ import numpy as np
 from privet.accounting import events as ev
 from privet.accounting.interface import Bounds, no_theorem
 from privet.accounting.pairs.dominating import directions, leaves, sensitivity
-from privet.accounting.renyi_orders import best_order, chernoff_epsilon, chernoff_log_delta, infinite_mass
+from privet.accounting.renyi_orders import best_order, chernoff_epsilon, chernoff_log_delta, infinite_mass, largest_loss
 from privet.accounting.theorems import conversions, gaussian_profile
 from privet.privacy import Neighbours
 
@@ -19,7 +19,7 @@ def renyi(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: f
     worst = 0.0
     for way in directions(run, neighbours):
         infinite = infinite_mass(way.steps) * (1 + 1e-14)
-        top = sum(count * pair.highest for pair, count in way.steps) * (1 + 1e-15)  # no finite loss is larger
+        top = largest_loss(way.steps)  # no finite loss is larger
         if infinite >= (delta if delta is not None else 1.0):
             worst = math.inf if delta is not None else 1.0
         elif delta is not None:
@@ -32,7 +32,8 @@ def renyi(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: f
         else:
             order = best_order(way.steps, "log_delta", epsilon or 0.0, fine=True)
             bound = float(chernoff_log_delta(way.steps, epsilon or 0.0, np.array([order]))[0])
-            worst = max(worst, min(1.0, infinite + math.exp(min(0.0, bound + 1e-13 * (1 + order * (epsilon or 0.0))))))
+            log = max(-740.0, bound + 1e-13 * (1 + order * (epsilon or 0.0)))  # what underflows is not 0
+            worst = max(worst, min(1.0, infinite + math.exp(min(0.0, log))))
     return Bounds(0.0, max(0.0, worst))
 
 
@@ -73,13 +74,13 @@ def zcdp(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: fl
     if delta is not None:
         return Bounds(0.0, conversions.zcdp_epsilon(rho, delta=delta))
     gap = (epsilon or 0.0) - rho
-    return Bounds(0.0, math.exp(-(gap**2) / (4 * rho) * (1 - 1e-13)) if gap > 0 else 1.0)
+    return Bounds(0.0, math.exp(max(-740.0, -gap / rho * gap / 4 * (1 - 1e-13))) if gap > 0 else 1.0)
 
 
 def gdp(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None) -> Bounds:
     """An upper bound by Gaussian DP."""
     directions(run, neighbours)
-    squares = []
+    sizes = []
     for leaf, count in leaves(run, neighbours):
         if isinstance(leaf, ev.Gaussian):
             mu = sensitivity(neighbours) / leaf.noise_multiplier if leaf.noise_multiplier else math.inf
@@ -88,8 +89,8 @@ def gdp(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: flo
             if pure is None:
                 raise no_theorem("gdp", f"{leaf!r} has no Gaussian-DP bound (a central limit is not one)")
             mu = conversions.pure_mu(pure) if math.isfinite(pure) else math.inf
-        squares.append(count * mu * mu)
-    mu = math.sqrt(math.fsum(squares)) * (1 + 1e-15)
+        sizes.append(math.sqrt(count) * mu)
+    mu = math.hypot(*sizes) * (1 + 1e-15)
     if math.isinf(mu):
         return Bounds(0.0, math.inf if delta is not None else 1.0)
     high = (

@@ -11,7 +11,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 SLACK = 1e-14
+
+
+def gauss_legendre(points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nodes and weights on [-1, 1]; each weight of up to 24 is good to 2e-14, which NumPy's, at the ends, are not.
+
+    They are 2/((1 - x²)P′(x)²), which rounding x moves little: (log (1 - x²)P′²)′ = 2x/(1 - x²) at a root.
+
+    Examples
+    --------
+    >>> nodes, weights = gauss_legendre(24)
+    >>> float(abs(weights @ np.exp(nodes) - 2 * math.sinh(1.0))) < 1e-15
+    True
+    """
+    nodes, _ = np.polynomial.legendre.leggauss(points)
+    slope = np.polynomial.legendre.legval(nodes, np.polynomial.legendre.legder([0.0] * points + [1.0]))
+    return nodes, 2 / ((1 - nodes) * (1 + nodes) * slope**2)
 
 
 def upward(value: float) -> float:

@@ -9,14 +9,17 @@ import numpy as np
 
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncertified
+from privet.accounting.attained import attained
 from privet.accounting.contour.integral import NOTHING
-from privet.accounting.pairs.dominating import directions, known_by_moments_only, leaves
-from privet.accounting.selection import mean_trials, selection, sole_search
-from privet.errors import InvalidParameter, LooseBound, NoProvenBound
+from privet.accounting.pairs.dominating import directions, known_by_moments_only
+from privet.accounting.selection import selection, sole_search
+from privet.accounting.words import assumptions, description
+from privet.errors import InvalidParameter, LooseBound, NoProvenBound, PrivetError
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
 WIDE = 2e-5  # a bracket wider than this, relatively, is worth asking a second engine
 _LOOSE = 1e-5  # a bracket wider than this, relatively, is worth a warning
+_ROUNDING = "NumPy and SciPy compute as exactly as docs/proofs/contour.md, section 7, says"
 
 
 def epsilon(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: str = "auto") -> float:
@@ -65,8 +68,10 @@ def bounds(
 ) -> Bounds:
     """A certified interval that holds the true epsilon at `delta`, or the true delta at `epsilon`.
 
-    Truth means: of the dominating pairs (docs/proofs/pairs.md), which are attained by some data set except for
-    fixed-size batches and the exponential mechanism.
+    Truth means: what the mechanisms that ran cost at worst, over all tables. The lower end is 0 where nothing is proven
+    from below: the loose theorems have none, and parts that are known by a bound only (`Pure`, `Approximate`,
+    `ZeroConcentrated`, `ExponentialMechanism`) count nothing. For fixed-size batches it is what certain tables cost,
+    below the upper end by more than rounding. docs/proofs/pairs.md, section 5.
 
     Examples
     --------
@@ -82,7 +87,8 @@ def bounds(
         )
     checked_delta = check_delta(delta) if delta is not None else None
     checked_epsilon = check_epsilon(epsilon) if epsilon is not None else None
-    return told(*ask(run, neighbours, accountant, checked_delta, checked_epsilon))[0]
+    found, _ = told(*ask(run, neighbours, accountant, checked_delta, checked_epsilon))
+    return Bounds(_proven(found, run, neighbours, accountant, checked_delta, checked_epsilon), found.upper)
 
 
 def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: str = "auto") -> Guarantee:
@@ -95,16 +101,17 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
     >>> promise.accountant, f"{promise.epsilon:.4f}"
     ('closed', '6.3993')
     """
-    found, name = told(*ask(run, neighbours, accountant, check_delta(delta), None))
+    delta = check_delta(delta)
+    found, name = told(*ask(run, neighbours, accountant, delta, None))
     return Guarantee(
         epsilon=found.upper,
-        delta=float(delta),
+        delta=delta,
         neighbours=neighbours,
         accountant=name,
         theorem=THEOREMS[name],
-        lower=found.lower,
-        sampling=_description(run, neighbours),
-        assumptions=_assumptions(run, neighbours),
+        lower=_proven(found, run, neighbours, accountant, delta, None),
+        sampling=description(run, neighbours),
+        assumptions=(*assumptions(run, neighbours), *([_ROUNDING] if name in ("contour", "fourier") else [])),
     )
 
 
@@ -137,13 +144,34 @@ def ask(
             "an accountant that is not known has no theorem. Use 'auto'."
         )
     try:
-        found = ACCOUNTANTS[accountant](run, neighbours, delta, epsilon)
-    except (Uncertified, ArithmeticError):
+        with np.errstate(all="ignore"):
+            found = ACCOUNTANTS[accountant](run, neighbours, delta, epsilon)
+        if math.isnan(found.lower) or math.isnan(found.upper):
+            raise Uncertified
+    except (Uncertified, ArithmeticError, ValueError) as error:
+        if isinstance(error, PrivetError):
+            raise
         raise NoProvenBound(
             f"Expected a run that the {accountant!r} accountant can certify, got {run!r}: its loss is made of atoms, "
             "or beyond what floats can hold. Use accountant='auto' or 'fourier'."
         ) from None
     return found, accountant
+
+
+def _proven(
+    found: Bounds, run: ev.Event, neighbours: Neighbours, accountant: str, delta: float | None, epsilon: float | None
+) -> float:
+    """The lower end that some two tables attain; 0 where none is known to."""
+    runs = attained(run, neighbours) if found.lower > 0 else ()
+    if runs == ((run, neighbours),):
+        return found.lower
+    lowest = 0.0
+    for part, relation in runs:
+        try:
+            lowest = max(lowest, ask(part, relation, accountant, delta, epsilon)[0].lower)
+        except NoProvenBound:  # an accountant that was asked for by name may have nothing for this part
+            continue
+    return min(lowest, found.upper)
 
 
 def _best(
@@ -221,51 +249,3 @@ def told(found: Bounds, name: str) -> tuple[Bounds, str]:
             stacklevel=3,
         )
     return found, name
-
-
-def _description(run: ev.Event, neighbours: Neighbours) -> str:
-    """What ran, as the clause of a sentence."""
-    return "; ".join(
-        f"{count:,} release{'s' if count > 1 else ''} of {_words(leaf, neighbours)}"
-        for leaf, count in leaves(run, neighbours)
-    )
-
-
-def _words(leaf: ev.Event, neighbours: Neighbours) -> str:
-    match leaf:
-        case ev.Gaussian(noise_multiplier=noise):
-            return f"Gaussian noise (noise multiplier {noise:g})"
-        case ev.Laplace(scale=scale):
-            return f"Laplace noise (scale {scale:g} × clip)"
-        case ev.PoissonSampled(event=inner, rate=rate):
-            return f"{_words(inner, neighbours)} on Poisson batches (rate {rate:g})"
-        case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
-            return f"{_words(inner, neighbours)} on batches of {batch:,} out of {records:,} without replacement"
-        case ev.NegativeBinomialTrials(event=inner) | ev.PoissonTrials(event=inner):
-            law = "Poisson" if isinstance(leaf, ev.PoissonTrials) else f"negative binomial of shape {leaf.shape:g}"
-            trial = _description(inner, neighbours)
-            return f"the best of {mean_trials(leaf):.4g} trials on average ({law}), a trial being {trial}"
-    return repr(leaf)
-
-
-def _assumptions(run: ev.Event, neighbours: Neighbours) -> tuple[str, ...]:
-    kinds = [leaf for leaf, _ in leaves(run, neighbours)]
-    inner = [leaf.event if isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) else leaf for leaf in kinds]
-    found = []
-    if any(isinstance(leaf, ev.Gaussian | ev.Laplace) for leaf in inner):
-        found.append("each record's contribution is clipped before summation and the noise is drawn as described")
-    if any(isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) for leaf in kinds):
-        found.append("batches are drawn afresh at each step and stay secret")
-    if any(isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials) for leaf in kinds):
-        found.append("trials are alike and independent, their number is drawn as described and stays secret")
-        for leaf in kinds:
-            if isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials):
-                found.extend(_assumptions(leaf.event, neighbours))
-    declared = ev.Pure | ev.Approximate | ev.ExponentialMechanism
-    if any(isinstance(leaf, ev.PoissonSampled) and isinstance(leaf.event, declared) for leaf in kinds):
-        found.append("a record that is zeroed out leaves the rest of its batch as it is")
-    if any(isinstance(leaf, ev.Pure | ev.Approximate | ev.ZeroConcentrated) for leaf in inner):
-        found.append("the stated guarantees of the declared parts hold for this neighbour relation")
-    if ev.relations(run):
-        found.append("noise multipliers are stated for this neighbour relation, and hold for no other")
-    return tuple(dict.fromkeys(found))

@@ -53,6 +53,11 @@ def infinite_mass(steps: Steps) -> float:
     return -math.expm1(sum(count * math.log1p(-pair.infinite) for pair, count in steps))
 
 
+def largest_loss(steps: Steps) -> float:
+    """What no finite loss of the whole run exceeds: the sum of the largest ones, rounded up."""
+    return math.fsum(count * pair.highest for pair, count in steps) * (1 + 8 * UNIT)
+
+
 def hook(t: Reals) -> Reals:
     """log of max over x of (1 - e^{-x})₊ e^{-tx}: the constant between a moment and a hockey stick."""
     out: Reals = -np.log1p(t) - t * np.log1p(1 / t)

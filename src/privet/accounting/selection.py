@@ -20,7 +20,7 @@ from functools import partial
 
 import numpy as np
 
-from privet._checks import is_number
+from privet._checks import is_number, shown
 from privet.accounting import events as ev
 from privet.accounting.both_directions import contour, fourier
 from privet.accounting.closed_forms import closed
@@ -68,8 +68,9 @@ def random_trials(event: ev.Event, *, mean: float, law: str = "logarithmic") -> 
         return ev.PoissonTrials(event=event, mean=float(mean))
     if law not in LAWS or not positive or mean <= 1:
         raise InvalidParameter(
-            f"Expected mean above 1 (and at most 1e6) and law 'logarithmic', 'geometric' or 'poisson', got {mean!r} "
-            f"and {law!r}: the number of trials must be random, or each costs its full epsilon. Use mean=10."
+            "Expected mean above 1 (and at most 1e6) and law 'logarithmic', 'geometric' or 'poisson', got "
+            f"{shown(mean)} and {law!r}: the number of trials must be random, or each costs its full epsilon. "
+            "Use mean=10."
         )
     shape, target = LAWS[law], math.log(float(mean))
     log_stop = bracketed_root(lambda x: target - log_mean_trials(shape, math.exp(x)), -50.0, -1e-12, tolerance=1e-12)[0]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from privet.accounting import events as ev
 from privet.accounting.both_directions import paired
-from privet.accounting.closed_forms import one_step_epsilon
 from privet.accounting.interface import Bounds, Pricer, no_theorem
 from privet.accounting.pairs.dominating import leaves
+from privet.accounting.single_step import one_step_epsilon
 from privet.accounting.theorems import composition
 from privet.privacy import Neighbours
 

@@ -12,8 +12,6 @@ privet schema      privet.preprocessing.schema_skeleton
 privet lectures    privet.lectures.look_up, .check_for
 """
 
-from __future__ import annotations
-
 from privet.cli.commands import main
 
 __all__ = ["main"]

@@ -1,9 +1,8 @@
 """The commands of `privet`: read the flags, ask the Python twin, answer."""
 
-from __future__ import annotations
-
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,7 @@ from privet.accounting.event_json import to_json
 from privet.accounting.events import Event, Repeated
 from privet.cli.answers import Answers, answer, draw, guarantee_record
 from privet.cli.lectures import lectures
-from privet.cli.options import (
-    accountant_option,
-    json_option,
-    one_run,
-    plot_option,
-    run_of,
-    step_of,
-    step_options,
-)
+from privet.cli.options import accountant_option, json_option, one_run, plot_option, run_of, step_of, step_options
 from privet.cli.training import fit, plan, predict, schema
 from privet.privacy import Guarantee, Neighbours, check_epsilon, down, up, words
 
@@ -78,9 +69,10 @@ def delta(
     if upper >= 1:
         text = f"The release promises nothing at epsilon = {up(epsilon)}: delta is 1 for {_told(basis)}. Add noise."
     else:
+        truth = f"in [{down(lower)}, {up(upper)}]" if lower > 0 else f"at {up(upper)} at most"
         text = (
             f"The release is ({up(epsilon)}, {up(upper)})-differentially private for {_told(basis)}, which puts the "
-            f"true delta in [{down(lower)}, {up(upper)}].{_assuming(basis)}"
+            f"true delta {truth}.{_assuming(basis)}"
         )
     record = guarantee_record(basis, run) | {"epsilon": epsilon, "delta": upper, "lower": lower}
     draw(lambda: report.profile_figure(run, neighbours=neighbours, mark=(epsilon, upper), accountant=accountant), plot)
@@ -127,10 +119,7 @@ def noise(
 def compare(run: Event, neighbours: Neighbours, delta: float, as_json: bool, plot: Path | None) -> None:
     """Every accountant's epsilon for the same run. --plot draws them as bars."""
     comparison = accounting.compare(run, delta=delta, neighbours=neighbours)
-    rows = [
-        {"accountant": row.accountant, "epsilon": row.epsilon, "theorem": row.theorem, "note": row.note}
-        for row in comparison.rows
-    ]
+    rows = [asdict(row) for row in comparison.rows]
     draw(lambda: report.comparison_figure(run, delta=delta, neighbours=neighbours), plot)
     answer(f"{run!r}\n{comparison}", _record(run, neighbours) | {"delta": delta, "rows": rows}, as_json=as_json)
 
@@ -142,12 +131,7 @@ def compare(run: Event, neighbours: Neighbours, delta: float, as_json: bool, plo
 @json_option
 @plot_option
 def profile(
-    run: Event,
-    neighbours: Neighbours,
-    epsilons: tuple[float, ...],
-    accountant: str,
-    as_json: bool,
-    plot: Path | None,
+    run: Event, neighbours: Neighbours, epsilons: tuple[float, ...], accountant: str, as_json: bool, plot: Path | None
 ) -> None:
     """Delta at many epsilons, the whole promise of a run. --plot draws the curve."""
     end = None if epsilons else report.reach(run, neighbours=neighbours, accountant=accountant)
@@ -196,10 +180,7 @@ def meaning(
         run, delta=delta, neighbours=neighbours, prior=prior, false_positive_rates=rates, accountant=accountant
     )
     record = guarantee_record(told.guarantee, run) | {
-        "attacks": [
-            {"false_positive_rate": attack.false_positive_rate, "true_positive_rate": attack.true_positive_rate}
-            for attack in told.attacks
-        ],
+        "attacks": [asdict(attack) for attack in told.attacks],
         "prior": told.prior,
         "guess": told.guess,
         "posterior": told.posterior,

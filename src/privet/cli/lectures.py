@@ -1,7 +1,5 @@
 """`privet lectures`: what the lectures claim, and where it is true, computed on the spot."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from typing import Any, get_args
@@ -17,6 +15,7 @@ FORMAT = 1
 
 _WORDS = {"holds": "holds", "holds_within": "holds within", "fails": "fails"}
 _FEW = 3
+_FIELDS = ("place", "kind", "statement", "formula", "realised_by", "erratum")
 
 
 @click.group(cls=Answers, epilog="Python: privet.lectures.check_for(id)(), privet.lectures.look_up(id)")
@@ -70,23 +69,16 @@ def check(claims: tuple[str, ...], full: bool, as_json: bool) -> None:
 
 def _records(claims: tuple[Claim, ...] | list[Claim]) -> dict[str, Any]:
     """All that is known of claims but whether they are true."""
-    rows = [
-        {
-            "id": claim.id,
-            "lecture": claim.lecture.key,
-            "author": claim.lecture.author,
-            "title": claim.lecture.title,
-            "place": claim.place,
-            "kind": claim.kind,
-            "statement": claim.statement,
-            "formula": claim.formula,
-            "realised_by": claim.realised_by,
-            "erratum": claim.erratum,
-            "method": all_checks()[claim.id].method if claim.id in all_checks() else "",
-        }
-        for claim in claims
-    ]
+    rows = []
+    for claim in claims:
+        lecture = {"lecture": claim.lecture.key, "author": claim.lecture.author, "title": claim.lecture.title}
+        own = {name: getattr(claim, name) for name in _FIELDS}
+        rows.append({"id": claim.id, **lecture, **own, "method": _method(claim, "")})
     return {"format": FORMAT, "claims": rows}
+
+
+def _method(claim: Claim, otherwise: str) -> str:
+    return all_checks()[claim.id].method if claim.id in all_checks() else otherwise
 
 
 def _shown(claim: Claim) -> str:
@@ -97,7 +89,7 @@ def _shown(claim: Claim) -> str:
         "formula": claim.formula,
         "realised by": ", ".join(claim.realised_by),
         "erratum": claim.erratum or "none",
-        "check": all_checks()[claim.id].method if claim.id in all_checks() else "none yet",
+        "check": _method(claim, "none yet"),
     }
     rows = [_wrapped(f"{name:<12} {text}", 13) for name, text in parts.items()]
     return "\n".join([f"Claim {claim.id}", *rows, f"Run it: privet lectures check {claim.id}"])

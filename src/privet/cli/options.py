@@ -1,7 +1,5 @@
 """The flags that describe a run, and the event they stand for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands that read a table: its schema, a model of it, predictions by that model."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

@@ -1,7 +1,5 @@
 """Convex sets of coefficients: project, contain, diameter, support. Each is named by its constructor."""
 
-from __future__ import annotations
-
 from privet.geometry.box import box
 from privet.geometry.convex_set import ConvexSet
 from privet.geometry.half_space import half_space

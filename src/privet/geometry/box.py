@@ -1,7 +1,5 @@
 """Boxes: each coordinate in its own interval. The cube, and the non-negative orthant, are among them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,7 +101,4 @@ def box(*, low: ArrayLike, high: ArrayLike, size: int | None = None) -> Box:
         )
     (common,) = sizes
     sides = [np.full(common, side) if np.ndim(side) == 0 else side for side in (low, high)]
-    return Box(
-        low=frozen_vector("low", sides[0], infinite=True),
-        high=frozen_vector("high", sides[1], infinite=True),
-    )
+    return Box(low=frozen_vector("low", sides[0], infinite=True), high=frozen_vector("high", sides[1], infinite=True))

@@ -5,12 +5,10 @@ one point in dK dimensions, and a ball bounds their Frobenius norm. All arithmet
 NumPy's pairwise ones, so that the result does not depend on the number of threads.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -73,8 +71,9 @@ class Domain(ABC):
     __slots__ = ()
 
     @property
-    @abstractmethod
-    def size(self) -> int | None: ...
+    def size(self) -> int | None:
+        """None: the set is there in every dimension, unless it says otherwise."""
+        return None
 
     @abstractmethod
     def _holds(self, point: Vector, tolerance: float) -> bool: ...
@@ -106,7 +105,6 @@ class Domain(ABC):
         return int(d)
 
     def project(self, theta: ArrayLike) -> Vector:
-        """The nearest point of the set, argmin ‖p − theta‖₂ over its p, of the shape of `theta`."""
         point = self._flat("theta", theta)
         with np.errstate(all="ignore"):
             if not np.isfinite(point).all():
@@ -116,11 +114,8 @@ class Domain(ABC):
         return point.reshape(np.shape(theta))
 
     def contains(self, theta: ArrayLike, tolerance: float = 0.0) -> bool:
-        """Whether each inequality that defines the set holds up to `tolerance`, in the unit of theta."""
-        hint = "Use 0, or a few units in the last place."
-        tolerance = positive(
-            "tolerance", tolerance, zero=True, infinite=True, because="no point would qualify", use=hint
-        )
+        why, hint = "no point would qualify", "Use 0, or a few units in the last place."
+        tolerance = positive("tolerance", tolerance, zero=True, infinite=True, because=why, use=hint)
         point = self._flat("theta", theta)
         with np.errstate(all="ignore"):
             return bool(np.isfinite(point).all()) and self._holds(point, tolerance)
@@ -142,11 +137,38 @@ class Domain(ABC):
         return hash((type(self), self._key()))
 
 
+class Unbounded(Domain):
+    """What sets without an end share."""
+
+    __slots__ = ()
+
+    @property
+    def diameter(self) -> float:
+        return math.inf
+
+    @property
+    def radius(self) -> float:
+        return math.inf
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class Ball(Domain):
+    """What balls of a norm share: a radius, and with it a diameter."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        why = "the ball would be empty, a point or everything"
+        object.__setattr__(self, "radius", positive("radius", self.radius, because=why, use="Use a number above 0."))
+
+    @property
+    def diameter(self) -> float:
+        return 2.0 * self.radius
+
+
 def length(vector: Vector) -> float:
     """Return ‖vector‖₂ without overflow or underflow on the way.
 
-    Examples
-    --------
     >>> length(np.array([3e300, 4e300])), length(np.array([3e-300, 4e-300]))
     (5e+300, 5e-300)
     """
@@ -164,8 +186,6 @@ def pulled_in(at: Callable[[float], Vector], holds: Callable[[Vector, float], bo
     This turns a projection that is right up to rounding into one that is feasible to the last bit; the number of
     tries is public, and all but the first few are for sets whose size is lost in the rounding of their centre.
 
-    Examples
-    --------
     >>> pulled_in(lambda s: np.array([s]), lambda p, _: p[0] < 1, np.zeros(1))
     array([1.])
     """
@@ -176,11 +196,6 @@ def pulled_in(at: Callable[[float], Vector], holds: Callable[[Vector, float], bo
     return inner
 
 
-check_radius = partial(
-    positive, "radius", because="the ball would be empty, a point or everything", use="Use a number above 0."
-)
-"""Return the radius of a ball as a positive finite float, else say why not."""
-
 check_size = partial(whole, because="it is a number of coordinates", use="Pass a plain integer.")
 """Return a number of coordinates as an int of at least 1, else say why not."""
 
@@ -188,8 +203,6 @@ check_size = partial(whole, because="it is a number of coordinates", use="Pass a
 def frozen_vector(name: str, value: ArrayLike, *, infinite: bool = False) -> Vector:
     """Return a public vector as a read-only flat copy; refuse other shapes, NaN, and infinities unless allowed.
 
-    Examples
-    --------
     >>> frozen_vector("normal", [1, 2])
     array([1., 2.])
     """

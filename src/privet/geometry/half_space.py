@@ -1,7 +1,5 @@
 """Half-spaces: one linear inequality."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -10,13 +8,13 @@ from numpy.typing import ArrayLike
 
 from privet._checks import number
 from privet.errors import InvalidParameter
-from privet.geometry.convex_set import Domain, Vector, frozen_vector, length
+from privet.geometry.convex_set import Unbounded, Vector, frozen_vector, length
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
-class HalfSpace(Domain):
+class HalfSpace(Unbounded):
     """{p : ⟨normal, p⟩ ≤ offset}; argmin ‖p − θ‖ = θ − max(0, ⟨normal, θ⟩ − offset)/‖normal‖² · normal."""
 
     normal: Vector
@@ -34,16 +32,6 @@ class HalfSpace(Domain):
     @property
     def size(self) -> int | None:
         return self.normal.size
-
-    @property
-    def diameter(self) -> float:
-        """∞."""
-        return math.inf
-
-    @property
-    def radius(self) -> float:
-        """∞."""
-        return math.inf
 
     def centre(self, d: int) -> Vector:
         """The point nearest to 0."""

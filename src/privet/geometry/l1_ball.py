@@ -1,35 +1,18 @@
 """The l1 ball, the domain of sparse models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from privet.geometry.convex_set import Domain, Vector, check_radius, pulled_in
+from privet.geometry.convex_set import Ball, Vector, pulled_in
 from privet.geometry.simplex import onto_simplex
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
-class L1Ball(Domain):
+class L1Ball(Ball):
     """{p : Σ|p| ≤ radius}; argmin ‖p − θ‖ = sign(θ) · max(|θ| − τ, 0), with the least τ ≥ 0 that is feasible."""
 
-    radius: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", check_radius(self.radius))
-
-    @property
-    def size(self) -> int | None:
-        return None
-
-    @property
-    def diameter(self) -> float:
-        """2 · radius in the Euclidean norm, between opposite corners."""
-        return 2.0 * self.radius
-
     def centre(self, d: int) -> Vector:
-        """0."""
         return np.zeros(self._fits("the centre", d))
 
     def _holds(self, point: Vector, tolerance: float) -> bool:

@@ -1,36 +1,24 @@
 """The Euclidean ball."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privet.geometry.convex_set import Domain, Vector, check_radius, frozen_vector, length, pulled_in
+from privet.geometry.convex_set import Ball, Vector, frozen_vector, length, pulled_in
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
-class L2Ball(Domain):
+class L2Ball(Ball):
     """{p : ‖p − middle‖₂ ≤ radius}; argmin ‖p − θ‖ = middle + (θ − middle) · min(1, radius/‖θ − middle‖)."""
 
-    radius: float
     middle: Vector | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", check_radius(self.radius))
 
     @property
     def size(self) -> int | None:
         return None if self.middle is None else self.middle.size
 
-    @property
-    def diameter(self) -> float:
-        """2 · radius."""
-        return 2.0 * self.radius
-
     def centre(self, d: int) -> Vector:
-        """The middle of the ball."""
         zeros = np.zeros(self._fits("the centre", d))
         return zeros if self.middle is None else zeros + self.middle
 

@@ -1,7 +1,5 @@
 """Products: one set for the first coordinates, another for the next, and so on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The simplex: non-negative coordinates with a given sum."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -21,8 +19,6 @@ def onto_simplex(point: Vector, total: float) -> Vector:
     Theorem: Held, Wolfe and Crowder 1974. With entries in falling order v₁ ≥ v₂ ≥ …, τ = (v₁ + … + v_k − total)/k
     for the last k with v_k > τ_k. Sorting makes it O(d log d).
 
-    Examples
-    --------
     >>> onto_simplex(np.array([2.0, 1.5, -1.0]), 1.0)
     array([0.75, 0.25, 0.  ])
     """

@@ -1,35 +1,18 @@
 """The whole space: no constraint, and no diameter."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from privet.geometry.convex_set import Domain, Vector
+from privet.geometry.convex_set import Unbounded, Vector
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
-class WholeSpace(Domain):
+class WholeSpace(Unbounded):
     """ℝ^d, for any d; argmin ‖p − θ‖ = θ."""
 
-    @property
-    def size(self) -> int | None:
-        return None
-
-    @property
-    def diameter(self) -> float:
-        """∞."""
-        return math.inf
-
-    @property
-    def radius(self) -> float:
-        """∞."""
-        return math.inf
-
     def centre(self, d: int) -> Vector:
-        """0."""
         return np.zeros(self._fits("the centre", d))
 
     def _holds(self, point: Vector, tolerance: float) -> bool:

@@ -8,8 +8,6 @@ No verdict is stored anywhere: each is computed when it is asked for. Every chec
 constant, a sign, an exponent) as a parameter, and names a mutant of it under which its answer must turn round.
 """
 
-from __future__ import annotations
-
 from privet.lectures.claim import Claim, Finding, Kind, Lecture, Verdict, all_claims, all_lectures, look_up, select
 from privet.lectures.noise_rules import RULES, Rule, rule
 from privet.lectures.prescriptions import LecturePrescription, lectures_prescription

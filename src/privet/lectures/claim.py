@@ -1,7 +1,5 @@
 """What the lectures claim, as values: 117 claims in five lectures, in our own words, and what a check can find."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -119,9 +117,8 @@ class Finding:
         'holds_within'
         """
         verdict: Verdict = "fails" if not holds else "holds_within" if within else "holds"
-        return cls(
-            verdict=verdict, sentence=sentence, numbers={name: float(x) for name, x in (numbers | dict(table)).items()}
-        )
+        every = {name: float(number) for name, number in (numbers | dict(table)).items()}
+        return cls(verdict=verdict, sentence=sentence, numbers=every)
 
     @property
     def accepted(self) -> bool:
@@ -213,5 +210,4 @@ def _suggestion(word: str) -> str:
 
 @cache
 def _table() -> dict[str, Any]:
-    text = resources.files("privet.lectures").joinpath("claims.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(resources.files("privet.lectures").joinpath("claims.toml").read_text(encoding="utf-8"))

@@ -9,8 +9,6 @@ derivative is φ(u) (c − m(1/c + cε/2)) with u = ε/μ − μ/2, and Mills' r
 natural.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -101,8 +99,7 @@ class Rule:
             return math.inf
 
         def excess(epsilon: float) -> float:
-            mu = self.mu(epsilon=epsilon, delta=delta, steps=steps)
-            return delta_bounds(mu, epsilon)[1] / delta - 1.0
+            return delta_bounds(self.mu(epsilon=epsilon, delta=delta, steps=steps), epsilon)[1] / delta - 1.0
 
         high = 1.0
         while excess(high) <= 0.0:

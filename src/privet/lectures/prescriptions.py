@@ -4,18 +4,17 @@ For comparison and teaching: a `LecturePrescription` is no `Prescription`, and n
 have the "replace_one" relation throughout. Logs are natural; Λ = ln(1/δ).
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from privet.errors import InvalidParameter
 from privet.lectures.noise_rules import Rule, rule
 from privet.privacy import Budget
 from privet.theory import average_iterate_bound, last_iterate_bound, nikolov_bound, rank_bound, second_moment
 from privet.theory.planner import plan_for
-from privet.theory.prescription import Prescription, Schedule
+from privet.theory.prescription import Method, Prescription, Schedule
 from privet.theory.risk import RiskBound, positive, whole
 
 Theorem = Literal["theorem_2_6", "theorem_4_1", "shamir_zhang", "nikolov"]
@@ -109,6 +108,7 @@ def lectures_prescription(
         raise InvalidParameter(
             f"Expected one of {', '.join(get_args(Theorem))}, got {theorem!r}: the lectures prescribe nothing under it."
         )
+    text = _TEXTS[theorem]
     explicit = plan_for(
         n=n,
         d=d,
@@ -116,30 +116,38 @@ def lectures_prescription(
         lipschitz=lipschitz,
         budget=budget,
         neighbours="replace_one",
-        method={"theorem_2_6": "average", "theorem_4_1": "rank", "shamir_zhang": "last"}.get(theorem, "nikolov"),  # type: ignore[arg-type]
+        method=text.method,
         diameter=diameter,
         rank=rank,
         max_steps=max_steps,
     )
-    width = 2.0 * radius if diameter is None else diameter
-    gradient = math.sqrt(d + 1.0) if theorem == "nikolov" else explicit.clip
     problem = _Printed(
         n=n,
+        d=whole("rank", rank or 0) if theorem == "theorem_4_1" else d,
         radius=float(radius),
-        diameter=float(width),
-        gradient=gradient,
+        diameter=float(2.0 * radius if diameter is None else diameter),
+        gradient=math.sqrt(d + 1.0) if theorem == "nikolov" else explicit.clip,
         epsilon=positive("epsilon of the lectures' rules", budget.epsilon),
         delta=budget.delta,
         most=_MOST if max_steps is None else float(max_steps),
-        explicit=explicit,
+        rule=rule(text.rule),
     )
-    if theorem == "theorem_2_6":
-        return _theorem_2_6(problem, d)
-    if theorem == "theorem_4_1":
-        return _theorem_4_1(problem, whole("rank", rank or 0))
-    if theorem == "shamir_zhang":
-        return _shamir_zhang(problem, d)
-    return _nikolov(problem, d)
+    steps, step_size, bound, printed_risk = text.prescribe(problem)
+    return LecturePrescription(
+        theorem=theorem,
+        lecture=text.lecture,
+        steps=steps,
+        step_size=step_size,
+        schedule="inverse_sqrt" if theorem == "shamir_zhang" else "constant",
+        noise_stddev=problem.noise(steps),
+        noise_rule=text.rule,
+        bound=bound,
+        printed_risk=printed_risk,
+        true_epsilon=problem.rule.true_epsilon(epsilon=problem.epsilon, delta=problem.delta, steps=steps),
+        private=problem.rule.is_true(epsilon=problem.epsilon, delta=problem.delta, steps=steps),
+        explicit=explicit,
+        remark=text.remark,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,13 +155,14 @@ class _Printed:
     """The problem in the lectures' letters."""
 
     n: int
+    d: int
     radius: float
     diameter: float
     gradient: float
     epsilon: float
     delta: float
     most: float
-    explicit: Prescription
+    rule: Rule
 
     @property
     def log(self) -> float:
@@ -168,126 +177,91 @@ class _Printed:
         # A product that should be whole may be a rounding above: do not count that as one more step.
         return max(1, math.ceil(min(steps, self.most) * (1.0 - 2e-15)))
 
-    def noise(self, known: Rule, steps: int) -> float:
-        return known.printed_noise(
-            epsilon=self.epsilon, delta=self.delta, steps=steps, sensitivity=2.0 * self.gradient / self.n
-        )
+    def noise(self, steps: int) -> float:
+        given = 2.0 * self.gradient / self.n
+        return self.rule.printed_noise(epsilon=self.epsilon, delta=self.delta, steps=steps, sensitivity=given)
 
-    def made(
-        self,
-        theorem: Theorem,
-        lecture: str,
-        known: Rule,
-        *,
-        steps: int,
-        step_size: float,
-        bound: RiskBound,
-        printed_risk: float,
-        remark: str,
-        schedule: Schedule = "constant",
-    ) -> LecturePrescription:
-        return LecturePrescription(
-            theorem=theorem,
-            lecture=lecture,
-            steps=steps,
-            step_size=step_size,
-            schedule=schedule,
-            noise_stddev=self.noise(known, steps),
-            noise_rule=known.name,
-            bound=bound,
-            printed_risk=printed_risk,
-            true_epsilon=known.true_epsilon(epsilon=self.epsilon, delta=self.delta, steps=steps),
-            private=known.is_true(epsilon=self.epsilon, delta=self.delta, steps=steps),
-            explicit=self.explicit,
-            remark=remark,
-        )
+    def moment(self, steps: int, d: int) -> float:
+        return second_moment(steps=steps, lipschitz=self.gradient, d=d, noise_stddev=self.noise(steps))
 
 
-def _theorem_2_6(p: _Printed, d: int) -> LecturePrescription:
-    known = rule("lemma_1_1")
-    steps = p.whole((p.epsilon * p.n) ** 2 / d)
-    eta = p.diameter * p.epsilon * p.n / (steps * p.gradient * math.sqrt(d * p.log))
+_Prescribed = tuple[int, float, RiskBound, float]
+"""Steps, step size, what they prove, and what is printed."""
+
+
+def _theorem_2_6(p: _Printed) -> _Prescribed:
+    steps = p.whole((p.epsilon * p.n) ** 2 / p.d)
+    eta, sigma = p.diameter * p.epsilon * p.n / (steps * p.gradient * math.sqrt(p.d * p.log)), p.noise(steps)
     bound = average_iterate_bound(
-        steps=steps,
-        distance=p.diameter,
-        lipschitz=p.gradient,
-        d=d,
-        noise_stddev=p.noise(known, steps),
-        step_size=eta,
+        steps=steps, distance=p.diameter, lipschitz=p.gradient, d=p.d, noise_stddev=sigma, step_size=eta
     )
-    return p.made(
-        "theorem_2_6",
-        "Wu, lecture 13, theorem 2.6",
-        known,
-        steps=steps,
-        step_size=eta,
-        bound=bound,
-        printed_risk=p.diameter * p.gradient * math.sqrt(d * p.log) / (p.epsilon * p.n),
-        remark="the O(·) hides (9 + 1/Λ)/2; R is the diameter, where a start at the centre needs the radius only",
-    )
+    return steps, eta, bound, p.diameter * p.gradient * math.sqrt(p.d * p.log) / (p.epsilon * p.n)
 
 
-def _theorem_4_1(p: _Printed, rank: int) -> LecturePrescription:
-    known = rule("claim_3_2")
+def _theorem_4_1(p: _Printed) -> _Prescribed:
     steps = p.whole((p.epsilon * p.n) ** 2)
-    sigma = p.noise(known, steps)
-    moment = second_moment(steps=steps, lipschitz=p.gradient, d=rank, noise_stddev=sigma)
-    bound = rank_bound(steps=steps, seminorm=p.radius, lipschitz=p.gradient, rank=rank, noise_stddev=sigma)
-    return p.made(
-        "theorem_4_1",
-        "Brown, lecture 13, theorem 4.1",
-        known,
-        steps=steps,
-        step_size=p.radius / math.sqrt(steps * moment),
-        bound=bound,
-        printed_risk=p.gradient * p.radius * math.sqrt(1.0 + 2.0 * rank * p.log) / (p.epsilon * p.n),
-        remark="claim 3.2 lacks a √2; with its noise 4 rank Λ follows where 2 rank Λ is printed, with enough noise 8",
-    )
+    bound = rank_bound(steps=steps, seminorm=p.radius, lipschitz=p.gradient, rank=p.d, noise_stddev=p.noise(steps))
+    printed = p.gradient * p.radius * math.sqrt(1.0 + 2.0 * p.d * p.log) / (p.epsilon * p.n)
+    return steps, p.radius / math.sqrt(steps * p.moment(steps, p.d)), bound, printed
 
 
-def _shamir_zhang(p: _Printed, d: int) -> LecturePrescription:
-    known = rule("advanced_composition")
-
-    def moment(steps: int) -> float:
-        return second_moment(steps=steps, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps))
-
-    def untrimmed(steps: int) -> float:
-        return math.sqrt(moment(steps) / steps) * (2.0 + math.log(steps))
-
+def _shamir_zhang(p: _Printed) -> _Prescribed:
     # The best T among whole numbers spaced by 1 %, which is as good as the best to 1e-4 of the bound.
     top = math.log(min(p.most, 1e18))
-    grid = sorted(
-        {int(math.exp(top * i / max(1.0, math.ceil(100.0 * top)))) for i in range(math.ceil(100.0 * top) + 1)}
-    )
-    steps = min(grid, key=untrimmed)
+    spaces = math.ceil(100.0 * top)
+    grid = sorted({int(math.exp(top * i / max(1.0, spaces))) for i in range(spaces + 1)})
+    steps = min(grid, key=lambda t: math.sqrt(p.moment(t, p.d) / t) * (2.0 + math.log(t)))
     bound = last_iterate_bound(
-        steps=steps, diameter=p.diameter, lipschitz=p.gradient, d=d, noise_stddev=p.noise(known, steps)
+        steps=steps, diameter=p.diameter, lipschitz=p.gradient, d=p.d, noise_stddev=p.noise(steps)
     )
-    return p.made(
-        "shamir_zhang",
+    printed = p.gradient * p.diameter * min(1.0, math.sqrt(p.d) / (p.epsilon * p.n))
+    return steps, p.diameter / math.sqrt(p.moment(steps, p.d)), bound, printed
+
+
+def _nikolov(p: _Printed) -> _Prescribed:
+    steps = p.whole((p.epsilon * p.n) ** 2 / ((p.d + 1.0) * p.log))
+    bound = nikolov_bound(steps=steps, radius=p.radius, d=p.d, noise_stddev=p.noise(steps))
+    printed = p.radius * (math.sqrt(p.d / steps) + p.d * math.sqrt(p.log) / (p.epsilon * p.n))
+    return steps, p.radius / math.sqrt(steps * p.moment(steps, p.d + 1)), bound, printed
+
+
+class _Text(NamedTuple):
+    """What a lecture says, what it is compared with, and how it prescribes."""
+
+    lecture: str
+    rule: str
+    method: Method
+    prescribe: Callable[[_Printed], _Prescribed]
+    remark: str
+
+
+_TEXTS: dict[Theorem, _Text] = {
+    "theorem_2_6": _Text(
+        "Wu, lecture 13, theorem 2.6",
+        "lemma_1_1",
+        "average",
+        _theorem_2_6,
+        "the O(·) hides (9 + 1/Λ)/2; R is the diameter, where a start at the centre needs the radius only",
+    ),
+    "theorem_4_1": _Text(
+        "Brown, lecture 13, theorem 4.1",
+        "claim_3_2",
+        "rank",
+        _theorem_4_1,
+        "claim 3.2 lacks a √2; with its noise 4 rank Λ follows where 2 rank Λ is printed, with enough noise 8",
+    ),
+    "shamir_zhang": _Text(
         "Razaviyayn, lecture 11, excess risk of DP-GD",
-        known,
-        steps=steps,
-        step_size=p.diameter / math.sqrt(moment(steps)),
-        schedule="inverse_sqrt",
-        bound=bound,
-        printed_risk=p.gradient * p.diameter * min(1.0, math.sqrt(d) / (p.epsilon * p.n)),
-        remark="advanced composition wastes noise, the last iterate with c/√t a logarithm; use 'last_linear'",
-    )
-
-
-def _nikolov(p: _Printed, d: int) -> LecturePrescription:
-    known = rule("rho")
-    steps = p.whole((p.epsilon * p.n) ** 2 / ((d + 1.0) * p.log))
-    sigma = p.noise(known, steps)
-    moment = second_moment(steps=steps, lipschitz=p.gradient, d=d + 1, noise_stddev=sigma)
-    return p.made(
-        "nikolov",
+        "advanced_composition",
+        "last",
+        _shamir_zhang,
+        "advanced composition wastes noise, the last iterate with c/√t a logarithm; use 'last_linear'",
+    ),
+    "nikolov": _Text(
         "Nikolov, CSC2412, private gradient descent",
-        known,
-        steps=steps,
-        step_size=p.radius / math.sqrt(steps * moment),
-        bound=nikolov_bound(steps=steps, radius=p.radius, d=d, noise_stddev=sigma),
-        printed_risk=p.radius * (math.sqrt(d / steps) + d * math.sqrt(p.log) / (p.epsilon * p.n)),
-        remark="noise by kρ + √(2kρΛ) = ε, not by the printed ≈; G = √(d+1), where the ball gives a little less",
-    )
+        "rho",
+        "nikolov",
+        _nikolov,
+        "noise by kρ + √(2kρΛ) = ε, not by the printed ≈; G = √(d+1), where the ball gives a little less",
+    ),
+}

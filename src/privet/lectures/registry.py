@@ -5,8 +5,6 @@ takes what the lecture claims as keyword parameters, whose defaults are what is 
 a `Finding`. Its mutant gives other values to some of them; the tests demand that the finding then turns round.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

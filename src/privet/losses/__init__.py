@@ -1,7 +1,5 @@
 """Pointwise losses with derivative, curvature and proven constants; features, and L2 regularisation."""
 
-from __future__ import annotations
-
 from privet.losses.constants import gradient_bound, hessian_bound, prediction_bound
 from privet.losses.custom import CustomLoss
 from privet.losses.features import AppendOne, CustomFeatures, FeatureMap, RandomFourier, append_one

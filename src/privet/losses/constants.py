@@ -3,8 +3,6 @@
 The numbers are computed in ordinary floating point, so the last digit may be off; who must not rely on that clips.
 """
 
-from __future__ import annotations
-
 import math
 
 from privet.losses.loss import Loss, check_number

@@ -1,7 +1,5 @@
 """A loss of your own, from three functions and what you have proved about them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A map is fixed before the data is seen (its fields are public), and treats each 
 with φ(x) for x (lecture 13, after definition 1.1), and the row norm that counts is that of φ(x).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The hinge of support vector machines, sharp and smoothed. Labels are −1 and +1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,14 +29,8 @@ class HingeLoss(PointwiseLoss):
     def _derivative(self, z: Array, y: Array) -> Array:
         return np.where(y * z < 1.0, -y, 0.0)
 
-    def _curvature(self, z: Array, y: Array) -> Array:
-        return np.zeros_like(z)
-
     def _lipschitz(self, bound: float) -> float | None:
         return 1.0
-
-    def _smoothness(self, bound: float) -> float | None:
-        return None
 
     def admissible(self, y: ArrayLike) -> Mask:
         return np.isin(labels(y), (-1, 1))

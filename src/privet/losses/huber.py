@@ -1,13 +1,10 @@
 """The Huber loss: squared near the label, absolute far from it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, finite
+from privet.losses.loss import Array, PointwiseLoss, check_number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +49,3 @@ class HuberLoss(PointwiseLoss):
 
     def _smoothness(self, bound: float) -> float | None:
         return 1.0
-
-    def admissible(self, y: ArrayLike) -> Mask:
-        return finite(y)

@@ -1,7 +1,5 @@
 """The logistic loss, for labels 0 and 1 and for labels −1 and +1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 

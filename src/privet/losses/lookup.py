@@ -1,7 +1,5 @@
 """Losses by name, for the short way of writing a problem: ``glm("logistic", …)``."""
 
-from __future__ import annotations
-
 import difflib
 
 from privet.errors import InvalidParameter

@@ -4,8 +4,6 @@ A loss is a public value. Predictions and labels are private and arrive as argum
 warns, on a *value*: only on types, shapes and parameters. Messages name a dtype or a parameter, never an entry.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from functools import partial
@@ -76,8 +74,6 @@ check_number = partial(positive, because="no constant follows from it", use="Pas
 def check_prediction_bound(bound: float) -> float:
     """Return a bound on |z| as a float of at least 0; infinite means that nothing is known.
 
-    Examples
-    --------
     >>> check_prediction_bound(math.inf)
     inf
     """
@@ -87,8 +83,6 @@ def check_prediction_bound(bound: float) -> float:
 def labels(y: ArrayLike) -> NDArray[Any]:
     """Return labels as an array of numbers; refuse other types without quoting an entry.
 
-    Examples
-    --------
     >>> labels(["sick", "well"])
     Traceback (most recent call last):
         ...
@@ -107,8 +101,6 @@ function of numbers. Map the declared classes to numbers first.
 def finite(y: ArrayLike) -> Mask:
     """Return which labels are finite numbers.
 
-    Examples
-    --------
     >>> finite([1.0, float("nan")])
     array([ True, False])
     """
@@ -118,8 +110,6 @@ def finite(y: ArrayLike) -> Mask:
 def floats(z: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Return predictions and labels in the precision of the predictions: float32 stays, all else is float64.
 
-    Examples
-    --------
     >>> z, y = floats(np.float32([0.5, 1.5]), [True, False])
     >>> z.dtype, y
     (dtype('float32'), array([1., 0.], dtype=float32))
@@ -165,8 +155,9 @@ class PointwiseLoss(ABC):
     def smoothness(self, prediction_bound: float = math.inf) -> float | None:
         return self._smoothness(check_prediction_bound(prediction_bound))
 
-    @abstractmethod
-    def admissible(self, y: ArrayLike) -> Mask: ...
+    def admissible(self, y: ArrayLike) -> Mask:
+        """All finite numbers, unless a loss says otherwise."""
+        return finite(y)
 
     @abstractmethod
     def _value(self, z: Array, y: Array) -> Array: ...
@@ -175,10 +166,12 @@ class PointwiseLoss(ABC):
     def _derivative(self, z: Array, y: Array) -> Array: ...
 
     @abstractmethod
-    def _curvature(self, z: Array, y: Array) -> Array: ...
-
-    @abstractmethod
     def _lipschitz(self, bound: float) -> float | None: ...
 
-    @abstractmethod
-    def _smoothness(self, bound: float) -> float | None: ...
+    def _curvature(self, z: Array, y: Array) -> Array:
+        """0, as of a loss made of straight pieces."""
+        return np.zeros_like(z)
+
+    def _smoothness(self, bound: float) -> float | None:
+        """None, as of a loss with a kink."""
+        return None

@@ -1,7 +1,5 @@
 """The softmax cross-entropy of multinomial logistic regression."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

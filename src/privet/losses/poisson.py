@@ -1,7 +1,5 @@
 """The loss of Poisson regression: labels are counts, the prediction is the logarithm of their mean."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

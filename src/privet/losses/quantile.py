@@ -1,14 +1,11 @@
 """Losses whose minimiser is a quantile: the median (absolute loss), or any level (pinball loss)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from privet._checks import between
-from privet.losses.loss import Array, Mask, PointwiseLoss, check_number, finite
+from privet.losses.loss import Array, PointwiseLoss, check_number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,17 +29,8 @@ class AbsoluteLoss(PointwiseLoss):
     def _derivative(self, z: Array, y: Array) -> Array:
         return np.sign(z - y)
 
-    def _curvature(self, z: Array, y: Array) -> Array:
-        return np.zeros_like(z)
-
     def _lipschitz(self, bound: float) -> float | None:
         return 1.0
-
-    def _smoothness(self, bound: float) -> float | None:
-        return None
-
-    def admissible(self, y: ArrayLike) -> Mask:
-        return finite(y)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,17 +66,8 @@ class QuantileLoss(PointwiseLoss):
         level, above = float(self.level), np.sign(z - y)
         return np.where(above > 0.0, (1.0 - level) * above, level * above)
 
-    def _curvature(self, z: Array, y: Array) -> Array:
-        return np.zeros_like(z)
-
     def _lipschitz(self, bound: float) -> float | None:
         return max(float(self.level), 1.0 - float(self.level))
-
-    def _smoothness(self, bound: float) -> float | None:
-        return None
-
-    def admissible(self, y: ArrayLike) -> Mask:
-        return finite(y)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,9 +117,6 @@ class SmoothedQuantileLoss(PointwiseLoss):
 
     def _smoothness(self, bound: float) -> float | None:
         return 1.0 / float(self.width)
-
-    def admissible(self, y: ArrayLike) -> Mask:
-        return finite(y)
 
 
 def _check_level(level: float) -> None:

@@ -1,7 +1,5 @@
 """Losses that are no function of ⟨x, θ⟩: known only by one value and one gradient a record."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """L2 regularisation: a function of θ alone, so it costs no privacy and stays outside the clip."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The squared loss, with the factor that lectures and libraries disagree on made explicit."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,8 +1,7 @@
 """A loss whose records carry weights of their own: a label is then a pair, the label proper and its weight."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,21 +43,14 @@ class WeightedLoss:
     def outputs(self) -> int:
         return self.loss.outputs
 
-    @np.errstate(all="ignore")
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        proper, weight = _split(y)
-        return np.asarray(weight * self.loss.value(z, proper))
+        return _weighted(self.loss.value, z, y)
 
-    @np.errstate(all="ignore")
     def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        proper, weight = _split(y)
-        slopes = self.loss.derivative(z, proper)
-        return np.asarray(slopes * (weight if slopes.ndim == 1 else weight[:, None]))
+        return _weighted(self.loss.derivative, z, y)
 
-    @np.errstate(all="ignore")
     def curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        proper, weight = _split(y)
-        return np.asarray(weight * self.loss.curvature(z, proper))
+        return _weighted(self.loss.curvature, z, y)
 
     def lipschitz(self, prediction_bound: float = math.inf) -> float | None:
         return self.loss.lipschitz(prediction_bound)
@@ -69,6 +61,13 @@ class WeightedLoss:
     def admissible(self, y: ArrayLike) -> Mask:
         proper, weight = _split(y)
         return np.asarray(self.loss.admissible(proper) & (weight >= 0.0) & (weight <= 1.0), dtype=np.bool_)
+
+
+@np.errstate(all="ignore")
+def _weighted(function: Callable[[ArrayLike, ArrayLike], Array], z: ArrayLike, y: ArrayLike) -> Array:
+    proper, weight = _split(y)
+    found = function(z, proper)
+    return np.asarray(found * (weight if found.ndim == 1 else weight[:, None]))
 
 
 def _split(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

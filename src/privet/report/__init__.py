@@ -9,8 +9,6 @@
 The figures import matplotlib only when one is drawn.
 """
 
-from __future__ import annotations
-
 from privet.accounting.tradeoff import best_attack, best_guess, implied_profile, posterior
 from privet.report.accuracy import accuracy_figure
 from privet.report.canvas import save

@@ -47,9 +47,8 @@ def accuracy_figure(
     means = [float(np.mean(scores[e])) for e in at]
     with canvas(title, subtitle) as (figure, axes):
         style = next(iter(styles()))
-        axes.fill_between(
-            at, [min(scores[e]) for e in at], [max(scores[e]) for e in at], color=style["color"], alpha=0.2, linewidth=0
-        )
+        low, high = ([end(scores[e]) for e in at] for end in (min, max))
+        axes.fill_between(at, low, high, color=style["color"], alpha=0.2, linewidth=0)
         axes.plot(at, means, marker="o", label="private", **style)
         for level, name, colour in ((plain, "without privacy", INK), (floor, "constant guess", FAINT)):
             axes.axhline(level, color=colour, linestyle=(0, (4, 3)), linewidth=1.4)

@@ -1,7 +1,5 @@
 """What does my epsilon mean: what any attacker can gain from the release, in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -163,8 +161,6 @@ def meaning(
 def run_profile(run: Event, *, neighbours: Neighbours, accountant: str = "auto") -> Profile:
     """Return the run's privacy profile as a function from epsilons to upper bounds on delta.
 
-    Examples
-    --------
     >>> from privet.accounting import Gaussian
     >>> run_profile(Gaussian(noise_multiplier=1.0), neighbours="add_remove")(np.array([0.0])).round(6)
     array([0.382925])

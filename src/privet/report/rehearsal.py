@@ -1,7 +1,5 @@
 """Choosing epsilon before any private row is touched: rehearse the fit on public rows that look alike."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -10,8 +10,6 @@
 The lectures' own rules and prescriptions, for comparison and teaching, are in :mod:`privet.lectures`.
 """
 
-from __future__ import annotations
-
 from privet.theory.descent_bounds import (
     average_iterate_bound,
     estimated_gradient_bound,

@@ -6,9 +6,8 @@ gradients only. `noise_stddev` is that of one coordinate of the *mean* gradient.
 start (Wu's R). Proofs: docs/proofs/utility.md.
 """
 
-from __future__ import annotations
-
 import math
+from dataclasses import replace
 
 from privet.theory.risk import (
     CONVEX,
@@ -22,6 +21,30 @@ from privet.theory.risk import (
     trivial_bound,
     whole,
 )
+
+_THEOREMS = {
+    "noiseless": "theorem 2.1, claims 23 and 27",
+    "average": "lemma 2.7 with (13), claims 31, 34, 35",
+    "last_linear": "last iterate under linear decay (Zamani and Glineur 2023, Defazio et al. 2023)",
+    "rank": "theorem 4.1 with explicit constants, claim 49",
+    "nikolov": "Nikolov's accuracy theorem, claims 114 to 117",
+}
+_ASSUME: dict[str, tuple[str, ...]] = {
+    "rank": (
+        CONVEX,
+        LIPSCHITZ,
+        "the loss depends on the parameters through <x, θ> only",
+        "no projection: projecting the noise of all d coordinates destroys the bound",
+        "`seminorm` is at least |θ_0 − θ*|_M and does not come from the data",
+    ),
+    "nikolov": ("features in [−1, 1]^d with a 1 appended, labels ±1, logistic loss, start at the centre of the ball",),
+}
+
+
+def restated(estimated: RiskBound, method: str) -> RiskBound:
+    """Return `estimated_gradient_bound` as that of a method for which the same number is proved."""
+    assumptions = _ASSUME.get(method, (CONVEX, LIPSCHITZ, DISTANCE))
+    return replace(estimated, theorem=_THEOREMS[method], assumptions=assumptions)
 
 
 def second_moment(
@@ -90,13 +113,9 @@ def gradient_descent_bound(
     >>> print(gradient_descent_bound(steps=400, distance=2.0, lipschitz=3.0))
     excess risk at most 0.3 (theorem 2.1, claims 23 and 27)
     """
-    gradient = positive("lipschitz", lipschitz)
-    found = estimated_gradient_bound(
-        steps=steps, distance=distance, second_moment=gradient * gradient, step_size=step_size
-    )
-    return RiskBound(
-        value=found.value, theorem="theorem 2.1, claims 23 and 27", assumptions=(CONVEX, LIPSCHITZ, DISTANCE)
-    )
+    moment = positive("lipschitz", lipschitz) ** 2
+    found = estimated_gradient_bound(steps=steps, distance=distance, second_moment=moment, step_size=step_size)
+    return restated(found, "noiseless")
 
 
 def average_iterate_bound(
@@ -135,9 +154,7 @@ def average_iterate_bound(
     """
     moment = second_moment(steps=steps, lipschitz=lipschitz, d=d, noise_stddev=noise_stddev, noisy_steps=noisy_steps)
     found = estimated_gradient_bound(steps=steps, distance=distance, second_moment=moment, step_size=step_size)
-    return RiskBound(
-        value=found.value, theorem="lemma 2.7 with (13), claims 31, 34, 35", assumptions=(CONVEX, LIPSCHITZ, DISTANCE)
-    )
+    return restated(found, "average")
 
 
 def linear_decay_bound(
@@ -166,18 +183,11 @@ def linear_decay_bound(
         step_size=step_size,
         noisy_steps=whole("steps", steps) - 1,
     )
-    theorem = "last iterate under linear decay (Zamani and Glineur 2023, Defazio et al. 2023)"
-    return RiskBound(value=found.value, theorem=theorem, assumptions=found.assumptions)
+    return restated(found, "last_linear")
 
 
 def last_iterate_bound(
-    *,
-    steps: int,
-    diameter: float,
-    lipschitz: float,
-    d: int,
-    noise_stddev: float,
-    step_scale: float | None = None,
+    *, steps: int, diameter: float, lipschitz: float, d: int, noise_stddev: float, step_scale: float | None = None
 ) -> RiskBound:
     """Bound the last iterate after T noisy steps of size η_t = c/√t, t = 1, …, T, in a set of that *diameter*.
 
@@ -251,17 +261,7 @@ def rank_bound(
         step_size=step_size,
         noisy_steps=noisy_steps,
     )
-    return RiskBound(
-        value=found.value,
-        theorem="theorem 4.1 with explicit constants, claim 49",
-        assumptions=(
-            CONVEX,
-            LIPSCHITZ,
-            "the loss depends on the parameters through <x, θ> only",
-            "no projection: projecting the noise of all d coordinates destroys the bound",
-            "`seminorm` is at least |θ_0 − θ*|_M and does not come from the data",
-        ),
-    )
+    return restated(found, "rank")
 
 
 def nikolov_bound(
@@ -282,5 +282,4 @@ def nikolov_bound(
     found = average_iterate_bound(
         steps=steps, distance=positive("radius", radius), lipschitz=gradient, d=d + 1, noise_stddev=noise_stddev
     )
-    box = "features in [−1, 1]^d with a 1 appended, labels ±1, logistic loss, start at the centre of the ball"
-    return RiskBound(value=found.value, theorem="Nikolov's accuracy theorem, claims 114 to 117", assumptions=(box,))
+    return restated(found, "nikolov")

@@ -1,7 +1,5 @@
 """From the risk on the sample to the risk on the population it was drawn from. Proofs: docs/proofs/utility.md."""
 
-from __future__ import annotations
-
 import math
 
 from privet.accounting.numerics import upward

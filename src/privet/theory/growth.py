@@ -1,7 +1,5 @@
 """What the lectures print up to constants: for tables that compare how bounds grow."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

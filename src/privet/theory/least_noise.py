@@ -1,7 +1,5 @@
 """The least Gaussian noise for a run: what every rule of thumb is held against."""
 
-from __future__ import annotations
-
 import math
 
 from privet._checks import positive, whole

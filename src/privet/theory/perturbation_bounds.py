@@ -1,7 +1,5 @@
 """How far output perturbation and the exponential mechanism are from the optimum. Proofs: docs/proofs/utility.md."""
 
-from __future__ import annotations
-
 import math
 
 from privet.theory.risk import CONVEX, LIPSCHITZ, RiskBound, bound, positive, smaller, trivial_bound, whole

@@ -1,8 +1,7 @@
 """From a problem and a budget to a run: steps, step sizes and noise by a theorem, with the risk it proves."""
 
-from __future__ import annotations
-
 import math
+from dataclasses import replace
 from typing import get_args
 
 from privet.accounting.numerics import downward, upward
@@ -125,8 +124,7 @@ def _falling(problem: Setting, method: Method, steps: int | None, limit: int, sl
     """Plan the methods whose bound is R G √(1/T + a ((T − 1)/T)²): at T = 1 it is that of the start."""
     a = problem.ratio
     if steps is None:
-        wanted = 1.0 / (a * slack * (2.0 + slack)) if a > 0.0 else math.inf
-        steps = whole_steps(wanted, limit)
+        steps = whole_steps(1.0 / (a * slack * (2.0 + slack)) if a > 0.0 else math.inf, limit)
         if 1.0 / steps + a * (1.0 - 1.0 / steps) ** 2 >= 1.0:
             steps = 1
     sigma = problem.noise(steps - 1)
@@ -134,34 +132,10 @@ def _falling(problem: Setting, method: Method, steps: int | None, limit: int, sl
         steps=steps, lipschitz=problem.lipschitz, d=problem.d, noise_stddev=sigma, noisy_steps=steps - 1
     )
     eta = problem.radius / math.sqrt(steps * moment)
-    schedule: Schedule = "constant"
-    if method == "last_linear":
-        schedule = "linear_decay"
-        bound = proven.linear_decay_bound(
-            steps=steps, distance=problem.radius, lipschitz=problem.lipschitz, d=problem.d, noise_stddev=sigma
-        )
-    elif method == "rank":
-        bound = proven.rank_bound(
-            steps=steps,
-            seminorm=problem.radius,
-            lipschitz=problem.lipschitz,
-            rank=problem.d,
-            noise_stddev=sigma,
-            noisy_steps=steps - 1,
-        )
-    else:
-        bound = proven.average_iterate_bound(
-            steps=steps,
-            distance=problem.radius,
-            lipschitz=problem.lipschitz,
-            d=problem.d,
-            noise_stddev=sigma,
-            noisy_steps=steps - 1,
-        )
-        if method == "nikolov":
-            known = proven.nikolov_bound(steps=steps, radius=problem.radius, d=problem.d - 1, noise_stddev=sigma)
-            bound = RiskBound(value=bound.value, theorem=known.theorem, assumptions=known.assumptions)
-    return _descent(problem, method, bound, steps, steps - 1, eta, schedule, math.sqrt(a) * problem.trivial)
+    schedule: Schedule = "linear_decay" if method == "last_linear" else "constant"
+    bound = proven.estimated_gradient_bound(steps=steps, distance=problem.radius, second_moment=moment)
+    floor = math.sqrt(a) * problem.trivial
+    return _descent(problem, method, proven.restated(bound, method), steps, steps - 1, eta, schedule, floor)
 
 
 def _last(problem: Setting, steps: int | None, limit: int) -> Prescription:
@@ -172,16 +146,27 @@ def _last(problem: Setting, steps: int | None, limit: int) -> Prescription:
         return (2.0 + math.log(t)) * math.sqrt(1.0 / t + a)
 
     if steps is None:
-        best = last_iterate_steps(a) if a > 0.0 else math.inf
-        above = whole_steps(best, limit)
+        above = whole_steps(last_iterate_steps(a) if a > 0.0 else math.inf, limit)
         steps = min((1, max(1, above - 1), above), key=shape)
     sigma = problem.noise(steps)
     moment = proven.second_moment(steps=steps, lipschitz=problem.lipschitz, d=problem.d, noise_stddev=sigma)
     bound = proven.last_iterate_bound(
         steps=steps, diameter=problem.diameter, lipschitz=problem.lipschitz, d=problem.d, noise_stddev=sigma
     )
-    scale = problem.diameter / math.sqrt(moment)
-    return _descent(problem, "last", bound, steps, steps, scale, "inverse_sqrt", None)
+    return _descent(problem, "last", bound, steps, steps, problem.diameter / math.sqrt(moment), "inverse_sqrt", None)
+
+
+def _prescription(problem: Setting, method: Method, bound: RiskBound) -> Prescription:
+    """What every method prescribes."""
+    return Prescription(
+        method=method,
+        budget=problem.budget,
+        neighbours=problem.neighbours,
+        bound=problem.stated(bound),
+        trivial=problem.trivial,
+        clip=problem.lipschitz,
+        divisor=problem.n,
+    )
 
 
 def _descent(
@@ -195,15 +180,9 @@ def _descent(
     floor: float | None,
 ) -> Prescription:
     sigma = problem.noise(noisy)
-    return Prescription(
-        method=method,
-        budget=problem.budget,
-        neighbours=problem.neighbours,
-        bound=problem.stated(bound),
-        trivial=problem.trivial,
+    return replace(
+        _prescription(problem, method, bound),
         floor=floor,
-        clip=problem.lipschitz,
-        divisor=problem.n,
         steps=steps,
         noisy_steps=noisy,
         step_size=step_size,
@@ -228,18 +207,8 @@ def _output_perturbation(problem: Setting) -> Prescription:
         regularisation=strength,
         noise_stddev=sigma,
     )
-    return Prescription(
-        method="output_perturbation",
-        budget=problem.budget,
-        neighbours=problem.neighbours,
-        bound=problem.stated(bound),
-        trivial=problem.trivial,
-        clip=problem.lipschitz,
-        divisor=problem.n,
-        noise_multiplier=multiplier,
-        noise_stddev=sigma,
-        regularisation=strength,
-    )
+    planned = _prescription(problem, "output_perturbation", bound)
+    return replace(planned, noise_multiplier=multiplier, noise_stddev=sigma, regularisation=strength)
 
 
 def _exponential(problem: Setting) -> Prescription:
@@ -250,16 +219,7 @@ def _exponential(problem: Setting) -> Prescription:
     bound = exponential_mechanism_bound(
         diameter=problem.diameter, lipschitz=problem.lipschitz, d=problem.d, exponent=exponent
     )
-    return Prescription(
-        method="exponential",
-        budget=problem.budget,
-        neighbours=problem.neighbours,
-        bound=problem.stated(bound),
-        trivial=problem.trivial,
-        clip=problem.lipschitz,
-        divisor=problem.n,
-        exponent=exponent,
-    )
+    return replace(_prescription(problem, "exponential", bound), exponent=exponent)
 
 
 def _effective(method: Method, d: int, rank: int | None) -> int:

@@ -1,7 +1,5 @@
 """What to run, as a value: steps, step sizes, noise, and the excess risk that is proved for them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """What a utility theorem promises: a number, the theorem's name, and what it assumes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -5,10 +5,8 @@ most G moves by sG/n, k noisy gradients take noise σ = sG√k/(nμ), rounded up
 a = d (s/(nμ))², the noise-to-signal ratio: d σ² = a k G².
 """
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy.special import lambertw
 
@@ -71,9 +69,8 @@ class Setting:
     def noise(self, k: int) -> float:
         """Noise stddev of the mean gradient for k noisy gradients."""
         sensitivity = upward(sensitivity_factor(self.neighbours) * self.lipschitz / self.n)
-        return exact_noise(
-            epsilon=self.budget.epsilon, delta=self.budget.delta, steps=max(k, 1), sensitivity=sensitivity
-        )
+        epsilon, delta = self.budget.epsilon, self.budget.delta
+        return exact_noise(epsilon=epsilon, delta=delta, steps=max(k, 1), sensitivity=sensitivity)
 
     @property
     def ratio(self) -> float:
@@ -87,7 +84,7 @@ class Setting:
         """Add what the relation assumes."""
         if self.neighbours != "add_remove":
             return bound
-        return RiskBound(value=bound.value, theorem=bound.theorem, assumptions=(*bound.assumptions, _PRIVATE_COUNT))
+        return replace(bound, assumptions=(*bound.assumptions, _PRIVATE_COUNT))
 
 
 def checked_diameter(radius: float, diameter: float | None) -> float:

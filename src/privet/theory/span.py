@@ -4,8 +4,6 @@ Rank, projector and seminorm of *private* records are private: computing them he
 Lecture: Brown, definitions 4.2 and 4.3, claim 4.4 (claims 50 to 52).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

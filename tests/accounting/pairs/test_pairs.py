@@ -447,7 +447,10 @@ TABLE: list[tuple[Event, Neighbours, tuple[Any, ...]]] = [
     *((fixed(e), "replace_one", (DiscretePair,)) for e in (*DECLARED, ExponentialMechanism(epsilon=0.5))),
     *((fixed(RandomizedResponse(epsilon=0.5)), n, ()) for n in NEIGHBOURS),
     *((fixed(ZeroConcentrated(rho=0.5)), n, ()) for n in NEIGHBOURS),
-    *((wrap(inner), n, ()) for wrap in (poisson, fixed) for inner in (NOISE * 2, poisson(NOISE)) for n in NEIGHBOURS),
+    *((wrap(inner), n, ()) for wrap in (poisson, fixed) for inner in (LAP * 2, poisson(NOISE)) for n in NEIGHBOURS),
+    *((poisson(NOISE * 2), n, (MixturePair, MixturePair)) for n in NEIGHBOURS[:2]),
+    (poisson(NOISE + NOISE), "replace_one", (MixturePair,)),
+    *((fixed(NOISE * 2), n, (FixedSizePair,)) for n in NEIGHBOURS[1:]),
 ]
 
 

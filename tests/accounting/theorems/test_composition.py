@@ -125,7 +125,8 @@ def test_optimal_delta_matches_the_paper_at_its_own_points(step: float, own: flo
         expected = 1 - (1 - mpmath.mpf(own)) ** steps * (1 - total)
         epsilon = (steps - 2 * i) * step
         got = optimal_delta(step, own, steps, epsilon=epsilon)
-        assert abs(got - expected) <= 1e-11 * expected + 1e-13 * step * steps * min(total + 1e-12, 1)
+        rounding = 1e-15 * epsilon  # the point itself, as a float, may lie below the paper's
+        assert abs(got - expected) <= 1e-11 * expected + 1e-13 * step * steps * min(total + 1e-12, 1) + rounding
 
 
 @settings(deadline=None)

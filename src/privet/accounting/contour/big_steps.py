@@ -82,7 +82,7 @@ class Levels:
 def _beyond(pair: MixturePair, x: float) -> float:
     """P(xi > x), rounded up."""
     s, q = pair.shift, pair.rate
-    return float((1 - q) * ndtr(-x) + q * ndtr(s - x)) * (1 + 1e-13)
+    return float((1 - q) * ndtr(-x) + q * ndtr(s - x)) * (1 + 1e-12)
 
 
 def _place(pair: MixturePair, loss: float) -> float:

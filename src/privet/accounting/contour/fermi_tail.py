@@ -21,12 +21,13 @@ from functools import partial
 import numpy as np
 
 from privet.accounting.contour.turned_mixture import TurnedMixture
+from privet.accounting.numerics import gauss_legendre
 from privet.accounting.pairs.elementary import GaussianPair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Pair, Reals
 
 _MOST_NODES = 6000
-_GAUSS = np.polynomial.legendre.leggauss(24)
+_GAUSS = gauss_legendre(24)
 _RHO = 2.4  # Bernstein ellipse of every panel
 
 
@@ -143,8 +144,8 @@ def _neglected(
     modulus = _log_modulus(highs, gauss, least, most, low, size)
     segment = modulus - least * epsilon + np.log((high - low + most - least) / (low * low) / math.pi) + 0.2
     logs.append(float(np.logaddexp.reduce(segment)))
-    # beyond them 1 + R is at most 1 + 3·e^{eta²/2}, while e^{-omega·Re t} goes on falling
-    rest = sum(high.count * math.log1p(3 * math.exp(high.eta**2 / 2)) for high in highs)
+    # beyond them 1 + R is at most 1 + 3·growth, while e^{-omega·Re t} goes on falling
+    rest = sum(high.count * math.log1p(3 * high.growth) for high in highs)
     if x[-1] * omega < 2 * rest + 200:
         return math.inf
     logs.append(rest - x[-1] * omega)

@@ -16,8 +16,7 @@ import numpy as np
 
 from privet.accounting.contour.line import Line, largest_below, solve
 from privet.accounting.contour.rough_epsilon import saddle_epsilon
-from privet.accounting.pairs.pair import UNIT
-from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass
+from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass, largest_loss
 
 _LEAST_TILT = 1e-9  # below it, no moment is finite that floats can hold: losses beyond all meaning
 NOTHING = 1e-18  # a delta below this need not be known to many digits
@@ -35,7 +34,7 @@ def contour_delta(
     one that is sharp at `epsilon`, too, answers; else a new one joins them.
     """
     infinite = infinite_mass(steps)
-    if epsilon >= sum(count * pair.highest for pair, count in steps):
+    if epsilon >= largest_loss(steps):
         return infinite * (1 - 1e-14), min(1.0, (infinite + unseen) * (1 + 1e-14))
     for known in kept[-2:] if kept else ():
         lower, upper = known.lower(epsilon), known.upper(epsilon)
@@ -79,7 +78,7 @@ def contour_upper(steps: Steps, epsilon: float, *, enough: float = 0.0, near: fl
     Where the Rényi bound is at most `enough`, that bound itself; `near` is a guess at the saddle.
     """
     infinite = infinite_mass(steps) * (1 + 1e-14)
-    if infinite >= 1.0 or epsilon >= sum(count * pair.highest for pair, count in steps):
+    if infinite >= 1.0 or epsilon >= largest_loss(steps):
         return Look(min(1.0, infinite), 0.0, math.nan)
     saddle = best_order(steps, "log_delta", epsilon, near=near)
     if saddle < _LEAST_TILT:
@@ -129,5 +128,5 @@ def contour_epsilon(
         better = None if again is None else solve(again, delta, upper)
         if again is not None and better is not None:
             lower, upper = max(lower, largest_below(again, delta, better)), min(upper, better)
-    top = sum(count * pair.highest for pair, count in steps)  # beyond it only the infinite mass is left
-    return lower, min(upper, top * (1 + 4 * UNIT))
+    top = largest_loss(steps)  # beyond it only the infinite mass is left
+    return lower, min(upper, top)

@@ -19,7 +19,7 @@ from privet.accounting.contour.fermi_tail import Tail, fermi_tail
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 from privet.accounting.pairs.truncated_mixture import CutPair
-from privet.accounting.renyi_orders import Steps, hook, infinite_mass, log_moment, rough_log_moment
+from privet.accounting.renyi_orders import Steps, hook, infinite_mass, largest_loss, log_moment, rough_log_moment
 
 _DIGITS = 21.0  # natural log of the relative accuracy aimed at
 _MOST_NODES = 6000
@@ -118,13 +118,13 @@ class Line:
         else:
             more, wrong = self.tail.sum(epsilon)
             total, slack = total + more, slack + wrong
-        return float(total), float(slack)
+        return float(total), float(slack) * (1 + 1e-9)  # bounds are rounded, too
 
     def _aliases(self, epsilon: float) -> float:
         """A bound on Σ_{k≠0} e^{ckP} delta(epsilon + kP)."""
         c, period = self.tilt, 2 * math.pi / self.spacing
         left = self.mass / math.expm1(min(700.0, c * period))
-        top = sum(count * pair.highest for pair, count in self.steps)
+        top = largest_loss(self.steps)
         if epsilon + period >= top:
             return left
         t, log_m = self.orders[self.orders > c], self.log_orders[self.orders > c]
@@ -142,7 +142,7 @@ def _tilt_and_period(
     """
     tilts = saddle * np.linspace(0.4, 1.02, 13)
     left = (_DIGITS - log_delta) / tilts
-    top = sum(count * pair.highest for pair, count in steps)
+    top = largest_loss(steps)
     bounds = log_orders - orders * epsilon + hook(orders)
     gap = orders - tilts[:, None]
     right = np.where(gap > 0, (bounds - log_delta + _DIGITS) / np.where(gap > 0, gap, 1.0), math.inf).min(axis=1)

@@ -16,10 +16,9 @@ from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-_ANGLE = 0.6 * math.pi  # s·eta: how far the line of integration of one step's moment is turned
-_HALF_STRIP = 0.3 * math.pi
+_LOW, _ANGLE, _HIGH = 0.6 * math.pi, 0.75 * math.pi, 0.9 * math.pi  # s·Im xi: the line of integration in its strip
 _REACH = 40.0  # nodes of relative weight below e^-40 are dropped
-_STRIDE = 3  # bounds need only every third node
+_STRIDE = 6  # bounds need only every sixth node
 
 
 @dataclass(slots=True)
@@ -30,20 +29,19 @@ class TurnedMixture:
     count: int
     x: Reals
     step: float
-    up: Complexes
+    up: Complexes  # log w̃ on the line of integration
     down: Complexes
-    low_up: Complexes  # log w̃ on the lower edge of the strip, for the quadrature's error
+    low_up: Complexes  # and on the lower edge of its strip, where bounds are taken: at every _STRIDE-th node
+    low_down: Complexes
 
     @classmethod
     def of(cls, pair: MixturePair, count: int, end: float) -> TurnedMixture:
         s = pair.shift
-        step = 2 * math.pi * (_HALF_STRIP / s) / (_REACH + 12.0 + math.log(count))
+        step = 2 * math.pi * ((_HIGH - _ANGLE) / s) / (_REACH + 12.0 + math.log(count))
         right = math.sqrt(2 * _REACH) + s * (1 + end)
         left = -math.sqrt(2 * _REACH) - (s * (1 + end) if pair.kind == "replace" else 0.0)
-        x = left + step * np.arange(int((right - left) / step) + 2)
-        up, down = cls._logs(pair, x, _ANGLE)
-        low_up, _ = cls._logs(pair, x, _ANGLE - _HALF_STRIP)
-        return cls(pair, count, x, step, up, down, low_up)
+        x = left + step * np.arange(int((right - left) / step) + 1 + _STRIDE)  # the last of every sixth is right of it
+        return cls(pair, count, x, step, *cls._logs(pair, x, _ANGLE), *cls._logs(pair, x[::_STRIDE], _LOW))
 
     @property
     def log_rho(self) -> float:
@@ -63,27 +61,33 @@ class TurnedMixture:
         return self.pair.lowest if self.pair.kind == "remove" else 0.0
 
     @property
-    def eta(self) -> float:
-        return _ANGLE / self.pair.shift
+    def growth(self) -> float:
+        """How much larger the Gaussian's modulus is on the lower edge than on the real line."""
+        return math.exp((_LOW / self.pair.shift) ** 2 / 2)
 
-    def excess(self, least: Reals, most: Reals, height: Reals, size: Reals) -> Reals:
-        """R over boxes least ≤ Re t ≤ most, Im t ≥ height, |1 + t| ≤ size: an upper Riemann sum, cell by cell."""
-        x, up, down = self.x[::_STRIDE], self.up[::_STRIDE], self.down[::_STRIDE]
+    def _cells(self, least: Reals, most: Reals, height: Reals) -> tuple[Reals, Reals]:
+        """Re zeta at most, over boxes least ≤ Re t ≤ most, Im t ≥ height, and ∫φ, on each cell of the lower edge."""
+        x, up, down = self.x[::_STRIDE], self.low_up, self.low_down
         rise = np.maximum(up.real, 0.0)[1:]
         turn = np.maximum(up.imag, 0.0)[:-1] - np.minimum(down.imag, 0.0)[1:]
-        length = np.maximum(np.abs(up)[1:], np.abs(up)[:-1]) + np.abs(down)[:-1]
         edges = np.minimum(np.abs(x[1:]), np.abs(x[:-1])) * (x[1:] * x[:-1] > 0)
         density = self.step * _STRIDE / math.sqrt(2 * math.pi) * np.exp(-edges * edges / 2)
         with np.errstate(over="ignore", invalid="ignore"):
-            real = np.multiply.outer(1 + most, rise) - np.multiply.outer(height, turn)
+            real: Reals = np.multiply.outer(1 + most, rise) - np.multiply.outer(height, turn)
             if self.pair.kind == "replace":  # log 1/|1 + rho·e^{-i·angle}| ≤ min(rho·|cos|, log 1/sin)
                 rho = np.exp(np.minimum(self.log_rho - self.pair.shift * x[:-1], 0.0))
-                dip = np.minimum(rho * abs(math.cos(_ANGLE)), -math.log(math.sin(_ANGLE)))
+                dip = np.minimum(rho * abs(math.cos(_LOW)), -math.log(math.sin(_LOW)))
                 real += np.multiply.outer(np.maximum(most, 0.0), dip)
                 real += np.multiply.outer(np.maximum(-least, 0.0), np.maximum(down.real, 0.0)[:-1])
-            bend = np.multiply.outer(size, length) * np.exp(np.minimum(np.maximum(real, 0.0), 700.0))
-            g = np.minimum(bend, 1 + np.exp(np.minimum(real, 700.0)))
-        out: Reals = math.exp(self.eta**2 / 2) * (g @ density + 1e-16)
+        return np.minimum(real, 700.0), density
+
+    def excess(self, least: Reals, most: Reals, height: Reals, size: Reals) -> Reals:
+        """R over boxes least ≤ Re t ≤ most, Im t ≥ height, |1 + t| ≤ size: an upper Riemann sum, cell by cell."""
+        up, down = np.abs(self.low_up), np.abs(self.low_down)
+        real, density = self._cells(least, most, height)
+        with np.errstate(over="ignore"):
+            bend = np.multiply.outer(size, np.maximum(up[1:], up[:-1]) + down[:-1]) * np.exp(np.maximum(real, 0.0))
+        out: Reals = self.growth * (np.minimum(bend, 1 + np.exp(real)) @ density + 1e-16)
         return out
 
     def log_modulus(self, least: Reals, most: Reals, height: Reals, size: Reals) -> Reals:
@@ -95,10 +99,12 @@ class TurnedMixture:
 
     def least_height(self, end: float) -> float:
         """The Im t from which what lies right of the grid is negligible, here and all along the closing curve."""
-        s, top = self.pair.shift, float(self.up.imag[-1])
+        s, top = self.pair.shift, float(self.low_up.imag[-1])
         drop = math.log((1 - self.pair.rate) / self.pair.rate) + s * s / 2
         bump = (1 + end) ** 2 * s * s / 2
-        return max(bump, bump - (1 + end) * drop + _REACH) / top
+        # Im t ≥ (1 + Re t)·cot(π - angle) makes the turn win over the rise, for w₋ up to the upper edge of the strip
+        steep = (1 + end) * (-1 / math.tan(_HIGH) if self.pair.kind == "replace" else 1.0)
+        return max(bump / top, (bump - (1 + end) * drop + _REACH) / top, steep)
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
         """log M_1(t)·count on a line of constant imaginary part, and count·log(1 + relative error)."""
@@ -110,8 +116,9 @@ class TurnedMixture:
             keep |= (
                 density + (1 + order) * self.up.real - order * self.down.real - t.imag.min() * self.up.imag > -_REACH
             )
-        x, up, down, low = x[keep], self.up[keep], self.down[keep], self.low_up[keep]
-        xi = x + 1j * self.eta
+        span = float(x[-1] - x[0])
+        x, up, down, eta = x[keep], self.up[keep], self.down[keep], _ANGLE / pair.shift
+        xi = x + 1j * eta
         weight = np.exp(-xi * xi / 2) * (self.step / math.sqrt(2 * math.pi))
         power = np.multiply.outer(a, up)
         if pair.kind == "replace":
@@ -123,14 +130,12 @@ class TurnedMixture:
         # rounding: as in MixturePair, with |w̃^t| ≤ e^{real part}
         rise = np.maximum(power.real, 0.0)
         each = flat * (np.abs(up) + np.abs(down)) * (32 + 8 * x * x + len(x))
-        rounding = UNIT * math.exp(self.eta**2 / 2) * (np.exp(np.minimum(rise, 700.0)) @ each) * length
-        # quadrature: the integrand on both edges of the strip; its modulus falls with the angle, so the lower one
-        low_power = np.multiply.outer(1 + t.real, np.maximum(low.real, 0.0)) - np.multiply.outer(t.imag, low.imag)
-        if pair.kind == "replace":
-            low_power -= math.log(math.sin(_ANGLE + _HALF_STRIP)) * np.maximum(t.real, 0.0)[:, None]
-        edge = 2 * (1 + np.exp(np.minimum(low_power, 700.0)) @ flat)
-        far = (self.eta + _HALF_STRIP / pair.shift) ** 2 / 2
-        strip = 2 * edge * math.exp(far) / math.expm1(2 * math.pi * _HALF_STRIP / pair.shift / self.step)
-        pruned = 20 * math.exp(-_REACH + self.eta**2 / 2)
+        rounding = UNIT * math.exp(eta**2 / 2) * (np.exp(np.minimum(rise, 700.0)) @ each) * length
+        # quadrature: on both edges of the strip the integrand is below φ(1 + e^{Re zeta of the lower one, if positive})
+        real, density = self._cells(t.real, t.real, t.imag)
+        edge = (1 + np.exp(np.maximum(real, 0.0))) @ density + 1e-16
+        far = (_HIGH / pair.shift) ** 2 / 2
+        strip = 2 * edge * math.exp(far) / math.expm1(2 * math.pi * (_HIGH - _ANGLE) / pair.shift / self.step)
+        pruned = (1 + span) * math.exp(-_REACH + eta**2 / 2)
         relative = (strip + rounding + pruned) / np.abs(1 + m) + 4 * UNIT * np.abs(value)
         return self.count * value, self.count * np.log1p(relative)

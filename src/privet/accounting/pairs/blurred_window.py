@@ -150,11 +150,11 @@ class Window:
         if math.isfinite(self.high):
             wrong_m = wrong_m + (1 + moduli) @ special
             wrong_m = wrong_m + float(ndtr(-self.cut) * ndtr((self.high - self.cut) / self.blur))
-        return np.stack([wrong_m + 1e-13 * self._cut_off, slope_m, wrong_b, slope_b], axis=1)
+        return np.stack([wrong_m + 1e-12 * self._cut_off, slope_m, wrong_b, slope_b], axis=1)
 
     def _bells(self, xi: Complexes) -> Reals:
         """|φ| + |Φ|, the latter on its small side, at both thresholds: what errors of xi or of Φ are multiplied by."""
-        total = np.zeros(len(xi))
+        total = np.full(len(xi), 1e-290)  # what underflows is lost altogether
         for threshold in (self.low, self.high):
             if math.isfinite(threshold):
                 z = (xi - threshold) / self.blur

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from privet._checks import directed, shown
 from privet.accounting import events as ev
 from privet.accounting.pairs.elementary import (
     BoundedRangePair,
@@ -17,7 +18,7 @@ from privet.accounting.pairs.elementary import (
     mixed_loss,
 )
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.pair import Pair
+from privet.accounting.pairs.pair import UNIT, Pair
 from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
 from privet.accounting.pairs.selected import MomentsOnly, SelectedBound, log_mean_trials
 from privet.errors import InvalidParameter, NoProvenBound
@@ -54,6 +55,11 @@ def leaves(event: ev.Event, neighbours: Neighbours | None = None) -> list[tuple[
             stack.append((node.event, count))
         else:
             counts[node] = counts.get(node, 0) + count
+    if max(counts.values()) > ev.MOST_STEPS:
+        raise InvalidParameter(
+            f"Expected a run of at most 1e300 steps, got one of {shown(max(counts.values()))}: such a number fits no "
+            "float, and no run is so long. Lower the counts."
+        )
     return list(counts.items())
 
 
@@ -118,10 +124,11 @@ def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
             log_mean = math.log(mean) + 1e-15 * (1 + abs(math.log(mean)))
             return SelectedBound(there, back, log_mean), SelectedBound(back, there, log_mean)
         case ev.PoissonSampled(event=inner, rate=rate):
+            inner = one_gaussian(inner)
             return _pairs(inner, neighbours) if rate == 1 else _poisson(leaf, inner, float(rate), neighbours)
         case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
-            whole = batch == records and neighbours != "add_remove"
-            rate = _ratio(float(batch), float(records))
+            inner, whole = one_gaussian(inner), batch == records and neighbours != "add_remove"
+            rate = directed(Fraction(batch, records), up=True)
             return _pairs(inner, neighbours) if whole else _fixed_size(leaf, inner, rate, neighbours)
     raise _refusal(leaf, neighbours, "this kind of event is not known")
 
@@ -133,6 +140,21 @@ def _trial(leaf: ev.Event, inner: ev.Event, neighbours: Neighbours) -> tuple[Ste
         why = "a trial that may fail outright has no moments; alone, the selection has a bound by its profile"
         raise _refusal(leaf, neighbours, why)
     return ways[0].steps, ways[-1].steps
+
+
+def one_gaussian(event: ev.Event) -> ev.Event:
+    """Several Gaussian releases of one batch as the one that they are, 1/σ² = Σ 1/σ_i², rounded down; else the event.
+
+    A record at the clip in each moves all of them, and later ones may depend on earlier ones: docs/proofs/pairs.md, 6.
+    """
+    parts = leaves(event)
+    noises = [part.noise_multiplier for part, _ in parts if isinstance(part, ev.Gaussian)]
+    if parts == [(event, 1)] or len(noises) < len(parts):
+        return event
+    if min(noises) == 0:
+        return ev.Gaussian(noise_multiplier=0.0)
+    mu = math.hypot(*(math.sqrt(count) / noise for noise, (_, count) in zip(noises, parts, strict=True)))
+    return ev.Gaussian(noise_multiplier=(1 - 8 * UNIT) / mu)
 
 
 def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbours) -> tuple[Pair, Pair]:
@@ -183,10 +205,9 @@ def _fixed_size(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighb
 
 
 def _ratio(sensitivity: float, noise: float) -> float:
-    """sensitivity ÷ noise, rounded up."""
+    """sensitivity ÷ noise, rounded up; infinite where no float is as large."""
     ratio = sensitivity / noise
-    low = math.isfinite(ratio) and Fraction(ratio) * Fraction(noise) < Fraction(sensitivity)
-    return math.nextafter(ratio, math.inf) if low else ratio
+    return ratio if math.isinf(ratio) else directed(Fraction(sensitivity) / Fraction(noise), up=True)
 
 
 def _both(pair: Pair) -> tuple[Pair, Pair]:
@@ -223,6 +244,11 @@ def _outcomes(pair: DiscretePair) -> list[tuple[float, float, float]]:
     return [*finite, (pair.infinite, 0.0, math.inf), (0.0, only_q, -math.inf)]
 
 
+def _up(mixed: float, loss: float) -> float:
+    """The mixed loss, rounded up: no larger one must occur, and it is above 0 where the unsampled one is."""
+    return max(mixed + 8 * UNIT * abs(mixed), 5e-324 if loss > 0 else -math.inf)
+
+
 def _gathered(losses: list[tuple[float, float]], infinite: float) -> DiscretePair:
     """A DiscretePair from (loss, P-mass) with equal losses merged."""
     table: dict[float, float] = {}
@@ -236,13 +262,15 @@ def _gathered(losses: list[tuple[float, float]], infinite: float) -> DiscretePai
 def _leaving(pair: DiscretePair, rate: float) -> DiscretePair:
     """((1-q)Q + qP, Q): an outcome of ratio e^loss gets the ratio 1 + q(e^loss - 1)."""
     outcomes = _outcomes(pair)
-    losses = [(mixed_loss(rate, loss), (1 - rate) * q + rate * p) for p, q, loss in outcomes if loss < math.inf]
+    losses = [
+        (_up(mixed_loss(rate, loss), loss), (1 - rate) * q + rate * p) for p, q, loss in outcomes if loss < math.inf
+    ]
     return _gathered(losses, sum(rate * p for p, _, loss in outcomes if loss == math.inf))
 
 
 def _joining(pair: DiscretePair, rate: float) -> DiscretePair:
     """(P, (1-q)P + qQ), with P and Q swapped as the pairs here are symmetric."""
-    losses = [(-mixed_loss(rate, -loss), p) for p, _, loss in _outcomes(pair) if loss > -math.inf]
+    losses = [(_up(-mixed_loss(rate, -loss), loss), p) for p, _, loss in _outcomes(pair) if loss > -math.inf]
     return _gathered(losses, 0.0)
 
 

@@ -12,7 +12,7 @@ from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
 
 def mixed_loss(rate: float, loss: float) -> float:
-    """log(1 - q + q·e^loss), to rounding."""
+    """log(1 - q + q·e^loss), to four units of rounding."""
     if loss > 700:
         return loss + math.log(rate)
     part = rate * math.expm1(loss)
@@ -91,7 +91,7 @@ class LaplacePair:
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
         d = self.distance
         scale = np.maximum(t.real, -1 - t.real) * d  # the larger of the two atoms' exponents
-        between = 0.5 * d * _interval_factor(t + 0.5, d) * np.exp(np.abs(t.real + 0.5) * d - d / 2 - scale)
+        between = 0.5 * d * _interval_factor(t + 0.5, d)  # its own exponent, |t + 1/2|d - d/2, is `scale`
         terms = (0.5 * np.exp(t * d - scale), 0.5 * np.exp(-(1 + t) * d - scale), between)
         total = terms[0] + terms[1] + terms[2]
         size = np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2])
@@ -143,7 +143,7 @@ class BoundedRangePair:
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
         e = self.epsilon
-        scale = np.abs(t.real + 0.5) * e - e / 2
+        scale = np.maximum(t.real, -1 - t.real) * e
         factor = _interval_factor(t + 0.5, e) * (e / -math.expm1(-e))
         with np.errstate(divide="ignore"):
             value = np.log(factor) + scale

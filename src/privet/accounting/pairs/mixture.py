@@ -196,7 +196,7 @@ class MixturePair:
 
     def _bounds(self, grid: Grid, orders: Reals, real: bool) -> tuple[Reals, Reals]:
         """Bounds on the absolute error of M at each Re t in `orders`: a fixed part, and one per |a| + |b|."""
-        s, q = self.shift, self.rate
+        q = self.rate
         a, b = (w.real for w in exponents(self.kind, orders.astype(complex)))
         growth = math.exp(grid.eta**2 / 2)
         log_flat = grid.log_weight.real - grid.eta**2 / 2  # log of h·φ(x)
@@ -204,27 +204,26 @@ class MixturePair:
         with np.errstate(over="ignore"):
             powers = self._moduli(grid.up.real, grid.down.real, a, b)
             moduli = np.exp(powers + log_flat)
-            # trapezoid rule: the integrand's modulus on the far edges of the strip of analyticity
-            edge = np.zeros_like(orders)
-            centre, half = self._line(real)
-            rises = [q * np.exp(s * grid.x - s * s / 2)]
-            if self.kind == "replace":
-                rises.append(q * np.exp(-s * grid.x - s * s / 2))
-            for angle in (0.0, s * (abs(centre) + half)):
-                logs = [
-                    np.log(np.hypot(1 - q + rise * math.cos(angle), rise * math.sin(angle)) + 1e-300) for rise in rises
-                ]
-                edge = np.maximum(edge, np.exp(self._moduli(logs[0], logs[-1], a, b) + log_flat).sum(axis=1))
-            strip = self._strip_error(grid.step, real, 4 * edge + 2)  # a sum over ≤ 2 humps is ≥ 1/3 of the integral
+            size, dropped = self._size(grid, log_flat, a, b)
+            strip = self._strip_error(grid.step, real, size + 1)
             strip_slope = self._strip_error(grid.step, real, np.full_like(orders, 2 * q))
-            pruned = 20 * growth * math.exp(-CUT) * (1 + moduli.max(axis=1) / grid.step)
             lengths = np.abs(grid.up) + np.abs(grid.down)
             each = np.maximum(moduli, flat) * lengths + flat * (np.abs(grid.v_up) + np.abs(grid.v_down))
             rounding = UNIT * growth * (each @ (32 + 8 * grid.x**2 + len(grid.x)))
             # the log-sum-exp branch of _block rounds the sum of the powers themselves
             if float(powers.max()) > 640.0:
                 rounding += UNIT * growth * (len(grid.x) + 4000) * moduli.sum(axis=1)
-        return strip + pruned, strip_slope + rounding + 20 * growth * math.exp(-CUT) * q
+        return strip + growth * dropped, strip_slope + rounding + 20 * growth * math.exp(-CUT) * q
+
+    def _size(self, grid: Grid, log_flat: Reals, a: Reals, b: Reals, log_unit: float = 0.0) -> tuple[Reals, Reals]:
+        """Bounds on ∫ φ|w₊^a w₋^b| along any line of the strip, and on the parts of integral and sum without a node.
+
+        Both are in units of e^log_unit. On the cells next to a node the integrand is at most `largest` there, see
+        `lay_grid`: e^{h²/8} is for φ.
+        """
+        largest = np.exp(self._moduli(grid.rise, grid.fall, a, b) + (log_flat - log_unit + grid.step**2 / 8))
+        dropped = (1 + grid.span) * math.exp(-CUT) * (math.exp(-log_unit) + largest.max(axis=1) / grid.step)
+        return largest.sum(axis=1) + dropped, dropped
 
     def _moduli(self, up: Reals, down: Reals, a: Reals, b: Reals) -> Reals:
         """log |w₊^a w₋^b| for real exponents, a row each."""
@@ -234,27 +233,37 @@ class MixturePair:
     def decay(self, tilt: float, frequency: Reals) -> Reals:
         s, q = self.shift, self.rate
         grid = self._grid(True, tilt, tilt)
-        a, b = (w.real[0] for w in exponents(self.kind, np.array([complex(tilt)])))
-        log_weight = grid.log_weight.real + self._moduli(grid.up.real, grid.down.real, a, b)
-        weight = np.exp(log_weight - log_weight.max())  # of h·φ·w₊^a·w₋^b, which sums to M(tilt)
+        a, b = (w.real for w in exponents(self.kind, np.array([complex(tilt)])))
+        log_weight = grid.log_weight.real + self._moduli(grid.up.real, grid.down.real, a, b)[0]
+        top = float(log_weight.max())
+        weight = np.exp(log_weight - top)  # of h·φ·w₊^a·w₋^b, which sums to M(tilt)
+        with np.errstate(over="ignore"):
+            size, dropped = (
+                x[0] / weight.sum() for x in self._size(grid, grid.log_weight.real, a, b, max(top, -700.0))
+            )
         weight /= weight.sum()
-        # turned lines stay so far from the zeros of w that the real line's nodes serve them, too, to 1e-11
+        # turned lines stay so far from the zeros of w that the real line's nodes serve them, too
         most = 0.45 if self.kind == "remove" else 0.2
         angles = most * min(math.pi, 4.0 * s) * 2.0 ** -np.arange(0.0, 11.0)
+        strip = self._line(True)[1]
+        width = min(strip, math.pi / 2 / s) if self.kind == "remove" else strip - angles[0] / s
+        wrong = 4 * size * math.exp(width**2 / 2) / math.expm1(2 * math.pi * width / grid.step) + 2 * dropped + 1e-12
+        steep = (1 + abs(a[0]) + abs(b[0])) * (4 + s * s + s * float(np.abs(grid.x).max()) - math.log1p(-q))
+        wrong += UNIT * (1 + size) * (64 + len(grid.x) + 16 * steep)
         bend, turn = np.zeros((len(angles), len(grid.x))), np.zeros((len(angles), len(grid.x)))
-        factors = [(a, grid.x), (b, -grid.x)] if self.kind == "replace" else [(a, grid.x)]
+        factors = [(a[0], grid.x), (b[0], -grid.x)] if self.kind == "replace" else [(a[0], grid.x)]
         for power, x in factors:
             rise = q * np.exp(np.minimum(s * x - s * s / 2, 300.0))
             across, along = np.multiply.outer(np.sin(angles), rise), np.multiply.outer(np.cos(angles), rise) + (1 - q)
             bend += power * (np.log(np.hypot(across, along)) - np.log(1 - q + rise))
             turn += np.arctan2(across, along)
-        # nodes whose share of M(tilt), grown by e^bend, is below e^-40 go into the 1e-10 that is subtracted
+        # nodes whose share of M(tilt), grown by e^bend, is below e^-40 go into the 1e-12 that is subtracted
         matters = weight * np.exp(np.minimum(np.maximum(bend.max(axis=0), 0.0), 600.0)) > math.exp(-40.0)
         # |M(tilt + iv)| ≤ e^{eta²/2} (M(tilt) - ∫ φ w₊^a w₋^b (1 - e^{bend - v·turn})), with eta = angle / s
         bend, turn, weight = bend[:, matters], turn[:, matters], weight[matters]
         falls = np.minimum(bend[None] - frequency[:, None, None] * turn[None], 600.0)
         left = -np.expm1(falls) @ weight
-        left = np.clip(left - 1e-10, 0.0, 1.0 - 1e-9)
+        left = np.clip(left - wrong, 0.0, 1.0 - 1e-9)
         bound = -np.log1p(-left) - (angles / s) ** 2 / 2
         best: Reals = np.maximum(0.0, bound.max(axis=1) * (1 - 1e-9))
         return best

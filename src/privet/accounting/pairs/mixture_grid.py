@@ -29,6 +29,9 @@ class Grid:
     step: float
     eta: float
     x: Reals
+    rise: Reals  # log |w₊| and log |w₋| for which their powers are largest, anywhere in the strip, up to the next nodes
+    fall: Reals
+    span: float  # between the first node and the last, those left out in between included
 
 
 def exponents(kind: Kind, t: Complexes) -> tuple[Complexes, Complexes]:
@@ -59,18 +62,17 @@ def lay_grid(rate: float, shift: float, kind: Kind, line: tuple[float, float], l
     if count > _MOST_NODES:
         raise OverflowError(f"an order of {most:.3g} needs {count} quadrature nodes")
     x = left + step * np.arange(count)
-    # keep the nodes at which 1 or one of the wanted powers matters
-    log_up = np.logaddexp(math.log1p(-q), math.log(q) + s * x - s * s / 2)
-    log_down = log_up[:0]
+    # keep the nodes at which 1 or one of the wanted powers matters, anywhere in the strip
+    rise, fall = _largest(s, q, kind, x, s * (abs(eta) + half), step)
     keep = (x * x / 2 < CUT) | ((x - s) ** 2 / 2 < CUT)  # φ and φ·w₊, whose integrals are used
     if kind == "replace":
         keep |= (x + s) ** 2 / 2 < CUT  # φ·w₋
-        log_down = np.logaddexp(math.log1p(-q), math.log(q) - s * x - s * s / 2)
     for order in (least, most):
         a, b = (w.real[0] for w in exponents(kind, np.array([complex(order)])))
-        power = a * log_up + b * log_down if kind == "replace" else a * log_up
+        power = a * rise + b * fall if kind == "replace" else a * rise
         keep |= power - x * x / 2 > -CUT
-    x = x[keep]
+    x, rise, fall = x[keep], rise[keep], fall[keep]
+    known = (step, eta, x, rise, fall, right - left)
     if eta == 0:
         v_up = q * np.expm1(s * x - s * s / 2)
         v_down = q * np.expm1(-s * x - s * s / 2) if kind == "replace" else np.zeros_like(x)
@@ -79,7 +81,7 @@ def lay_grid(rate: float, shift: float, kind: Kind, line: tuple[float, float], l
         if q > 0.5:
             up, down = _logs_near_zero(s, q, kind, x, up, down)
         weight, up, down, v_up, v_down = (part.astype(complex) for part in (log_weight, up, down, v_up, v_down))
-        return Grid(weight, up, down, v_up, v_down, step, eta, x)
+        return Grid(weight, up, down, v_up, v_down, *known)
     xi = x + 1j * eta
     v_up = q * expm1(s * xi - s * s / 2)
     v_down = q * expm1(-s * xi - s * s / 2) if kind == "replace" else np.zeros_like(v_up)
@@ -87,7 +89,27 @@ def lay_grid(rate: float, shift: float, kind: Kind, line: tuple[float, float], l
     up, down = log1p(v_up), log1p(v_down)
     if q > 0.5:
         up, down = _logs_near_zero(s, q, kind, xi, up, down)
-    return Grid(log_weight, up, down, v_up, v_down, step, eta, x)
+    return Grid(log_weight, up, down, v_up, v_down, *known)
+
+
+def _largest(s: float, q: float, kind: Kind, x: Reals, angle: float, step: float) -> tuple[Reals, Reals]:
+    """log |w₊| and log |w₋| for which their powers are largest: negative ones at `angle`, positive ones on the line.
+
+    Negative powers may be larger between two nodes than at both, by what the curvature of log |w| allows.
+    """
+
+    def modulus(y: Reals, turned: bool) -> Reals:
+        size = np.logaddexp(math.log1p(-q), math.log(q) + y)
+        if not turned:
+            return size
+        share = np.exp(math.log1p(-q) + math.log(q) + y - 2 * size)  # Aρ/(A + ρ)²
+        # |A + ρe^{iθ}|² = (A + ρ)²(1 - 2(1 - cos θ)·share), and (log |w|)'' ≤ 2s²·share, e^{s·step} times that nearby
+        between = (s * step) ** 2 / 4 * math.exp(s * step) * share
+        out: Reals = size + np.log1p(2 * (math.cos(angle) - 1) * share) / 2 - between
+        return out
+
+    rise = modulus(s * x - s * s / 2, kind == "add")
+    return rise, modulus(-s * x - s * s / 2, True) if kind == "replace" else rise
 
 
 def _logs_near_zero(

@@ -6,6 +6,7 @@ panels; `docs/proofs/contour.md`, section 4, has the error bound.
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +14,13 @@ from typing import Literal
 
 import numpy as np
 
+from privet.accounting.numerics import gauss_legendre
 from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.elementary import LaplacePair, mixed_loss
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-_RULE = np.polynomial.legendre.leggauss(24)
+_RULE = gauss_legendre(24)
 _PANEL_ERROR = 64 / 15 / (1 - 1 / 9) * 9.0**-24  # of a 24-point panel, per unit modulus on the ellipse rho = 3
 
 
@@ -78,7 +80,8 @@ class FixedSizePair:
         if (1 + most) * (s * s * (1 + most) / 2 + math.log(q)) > 600.0:
             raise OverflowError(f"moments of order {most:.3g} are too large to compute")
         half = min(0.5, 0.9 / s, 3.0 / (top * s) if top else 1.0, 2.5 / (12 + s * (1 + most)))
-        x, weight, half = _panels(s / 2, s / 2 + 11.5 + s * (1 + most), half)
+        end = s / 2 + 11.5 + s * (1 + most)
+        x, weight, half = _panels(s / 2, end, half)
         ell = np.log1p(q * np.expm1(s * x - s * s / 2))
         log_flat = -x * x / 2 - math.log(math.sqrt(2 * math.pi)) + np.log(weight)
 
@@ -97,7 +100,7 @@ class FixedSizePair:
             powers = np.exp(np.multiply.outer(1 + steep, ell) + log_flat) + np.exp(log_flat)
             size, spread = powers.sum(axis=1)[which], (powers @ (ell * (4 + x * x)))[which]
             tall, wide = half * 4 / 3, half * 2 / 3
-            slack = math.exp(tall**2 / 2 + 2 * top * s * tall + 2 * (wide + half) * (s * (1 + most) + 12))
+            slack = math.exp(tall**2 / 2 + top * s * tall + half * (8 / 3 * (end + wide) + 1.5 * s * most))
             error = (_PANEL_ERROR * 4 * slack + 1e-25) * size + 32 * UNIT * (1 + 2 * np.abs(t)) * spread
             return value, np.nan_to_num(error / np.abs(1 + m), nan=math.inf) + 8 * UNIT * np.abs(value)
 
@@ -110,14 +113,18 @@ class FixedSizePair:
     def _decay(self, tilt: float, frequency: Reals) -> Reals:
         # Each side's integral is moved from [s/2, ∞) to Im xi = ±eta, up the vertical at s/2 and along; what the two
         # verticals leave nearly cancels, and is bounded by V (docs/proofs/contour.md, section 4).
-        q, s, c = self.rate, self.shift, tilt
-        x, weight, half = _panels(s / 2, s / 2 + 11.5 + s * (1 + max(c, 0.0)), min(0.25, 0.5 / s))
+        q, s, c = self.rate, self.shift, max(tilt, 0.0)
+        end = s / 2 + 11.5 + s * (1 + c)
+        x, weight, half = _panels(s / 2, end, min(0.25, 0.5 / s, 7 / (12 + s * (1 + c))))
         frequency = np.minimum(frequency, 12 / (s * half))  # what the panels resolve; the bound holds beyond
         z = q * np.exp(s * x - s * s / 2)
         ell = np.log1p(q * np.expm1(s * x - s * s / 2))
         log_here = float(self.log_moment(np.array([complex(c)]))[0][0].real)
         log_flat = np.log(weight) - x * x / 2 - math.log(2 * math.pi) / 2 - log_here
         above, under = np.exp(log_flat + (1 + c) * ell), np.exp(log_flat - c * ell)  # relative to M(tilt)
+        tall, wide = half * 4 / 3, half * 2 / 3
+        rule = _PANEL_ERROR * math.exp(tall**2 / 2 + 8 / 3 * half * (end + wide))
+        edge = math.exp(-s * s / 8 - log_here) / math.sqrt(2 * math.pi)
         best = np.zeros_like(frequency)
         for angle in 0.45 * min(math.pi, 4.0 * s) * 2.0 ** -np.arange(0.0, 11.0):
             eta = angle / s
@@ -125,19 +132,26 @@ class FixedSizePair:
             bend, turn = np.log(np.abs(turned)) - ell, np.angle(turned)
             falls = eta * eta / 2 - np.multiply.outer(frequency, turn)
             left = -np.expm1((1 + c) * bend + falls) @ above - np.expm1(-c * bend + falls) @ under
-            # the verticals, at xi = s/2 ± iy
-            y = eta / 2 * (1 + _RULE[0])
+            # the verticals, at xi = s/2 ± iy: an upper Riemann sum, each factor at the worse end of its cell
+            y = eta * np.linspace(0.0, 1.0, 49)
             side = 1 + q * expm1(1j * s * y)
-            size, twist = np.log(np.abs(side)), np.angle(side)
-            # |e^{a+i(phase+2v·size)} - e^b| ≤ |e^a - e^b| + e^min(a,b)·(|phase| + 2v|size|), and v·e^{-v·twist} falls
-            # once v·twist exceeds 1: both parts of the bound never rise with the frequency
-            decays = np.multiply.outer(frequency, twist)
-            fixed = np.abs(np.exp((1 + c) * size) - np.exp(-c * size)) + np.abs(twist - s * y)
+            size, twist = -np.log(np.abs(side)), np.angle(side)
+            # |e^{a+i(phase+2v·size)} - e^b| ≤ |e^a - e^b| + e^min(a,b)·(|phase| + 2v·size), size ≤ twist·tan(sy/2), and
+            # v·e^{-v·twist} falls once v·twist exceeds 1: no part of the bound rises with the frequency
+            decays = np.multiply.outer(frequency, twist[:-1])
+            fixed = np.exp(np.minimum(c * size, 700.0)) - np.exp(-(1 + c) * size) + s * y - twist
             late = np.where(decays < 1, math.exp(-1), decays * np.exp(-decays))
-            gap = np.exp(-decays) * fixed + 2 * np.abs(size) / np.maximum(twist, 1e-300) * late
-            edge = math.exp(-s * s / 8 - log_here) / math.sqrt(2 * math.pi) * 1.01
-            left -= edge * gap @ (np.exp(y * y / 2) * eta / 2 * _RULE[1])
-            best = np.maximum(best, np.clip(left - 1e-11, 0.0, 1.0 - 1e-9))
+            gap = np.exp(-decays) * fixed[1:] + 2 * np.tan(s * y[1:] / 2) * late
+            left -= edge * gap @ (np.exp(y[1:] ** 2 / 2) * eta / 48)
+            # the panels' error, w being at most turned by psi and at least `least` on their ellipses
+            psi, start = angle + s * tall, q * math.exp(-s * wide)
+            least = (
+                abs(1 - q + start * cmath.exp(1j * psi)) if start > (q - 1) * math.cos(psi) else (1 - q) * math.sin(psi)
+            )
+            wrong = rule * (
+                float(above.sum()) + float(np.exp(log_flat).sum()) * math.exp(min(700.0, -c * math.log(least)))
+            )
+            best = np.maximum(best, np.clip(left - wrong - 1e-12, 0.0, 1.0 - 1e-9))
         return -np.log1p(-best) * (1 - 1e-9)
 
 
@@ -160,7 +174,7 @@ class SampledLaplacePair:
 
     @property
     def highest(self) -> float:
-        return self._ends()[1]
+        return max(self._ends()[1] * (1 + 8 * UNIT), 5e-324)
 
     @property
     def atoms(self) -> tuple[float, ...]:

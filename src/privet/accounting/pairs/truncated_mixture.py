@@ -49,7 +49,7 @@ class CutPair:
     @property
     def beyond(self) -> float:
         """P(xi > cut), rounded up."""
-        return float(self._cut_masses()[0] * (1 + 1e-13))
+        return float(self._cut_masses()[0] * (1 + 1e-12))
 
     @property
     def _curve(self) -> Curve:
@@ -225,7 +225,7 @@ class CutPair:
         each = np.maximum(moduli, flat_nodes) * logs
         each += flat_nodes * (np.abs(nodes.v_up) + np.abs(nodes.v_down) + shaken * (moved_up + moved_down))
         rounding = UNIT * (each @ (256 + 16 * size * size + len(size)))
-        cut_off = 1e-13 * sum(self._cut_masses())
+        cut_off = 1e-12 * sum(self._cut_masses())
         return fixed + ends_fixed + cut_off, slope + ends_slope + rounding + cut_off
 
     def _ends(self, nodes: Nodes, height: float, orders: Reals) -> tuple[Reals, float]:

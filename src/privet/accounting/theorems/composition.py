@@ -16,7 +16,7 @@ Results are rounded to the safe side (see :mod:`privet.accounting.numerics`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet._checks import whole
-from privet.accounting.numerics import bracketed_root, upward
+from privet.accounting.numerics import bracketed_root, downward, upward
 from privet.privacy import check_delta, check_epsilon
 
 _EPS = 2.0**-52
@@ -76,9 +76,9 @@ def advanced(costs: Iterable[Cost], slack: float) -> tuple[float, float]:
     checked = [_check(cost) for cost in costs]
     slack = check_delta(slack)
     total, delta = basic([*checked, Cost(0.0, slack)])
-    squares = math.fsum(c.times * c.epsilon * c.epsilon for c in checked)
+    size = math.hypot(*(math.sqrt(c.times) * c.epsilon for c in checked))
     drift = math.fsum(c.times * c.epsilon * math.tanh(c.epsilon / 2.0) for c in checked)
-    return min(total, upward(math.sqrt(-2.0 * math.log(slack) * squares) + drift)), delta
+    return min(total, upward(math.sqrt(-2.0 * math.log(slack)) * size + drift)), delta
 
 
 def advanced_epsilon(costs: Iterable[Cost], delta: float) -> float:
@@ -117,8 +117,7 @@ def optimal_delta(epsilon_step: float, delta_step: float, steps: int, *, epsilon
     >>> f"{optimal_delta(1.0, 0.0, 1, epsilon=0.5):.12f}"   # e/(1+e) − e^0.5/(1+e)
     '0.287649136645'
     """
-    cost = _check(Cost(epsilon_step, delta_step, steps))
-    return _total_delta(cost, _hockey_stick(cost.epsilon, cost.times, check_epsilon(epsilon)))
+    return answers_delta([Cost(epsilon_step, delta_step, steps)], epsilon)[1]
 
 
 def optimal_epsilon(epsilon_step: float, delta_step: float, steps: int, *, delta: float) -> float:
@@ -131,18 +130,61 @@ def optimal_epsilon(epsilon_step: float, delta_step: float, steps: int, *, delta
     >>> f"{optimal_epsilon(0.3, 0.0, 1000, delta=1e-5):.1f}"
     '83.5'
     """
-    cost = _check(Cost(epsilon_step, delta_step, steps))
-    delta = check_delta(delta)
+    return answers_epsilon([Cost(epsilon_step, delta_step, steps)], delta)[1]
 
-    def excess(epsilon: float) -> float:
+
+def answers_delta(costs: Sequence[Cost], epsilon: float) -> tuple[float, float]:
+    """Return (lower, upper) on the delta at `epsilon` of the worst steps with these costs, which may differ.
+
+    Theorem: Murtagh and Vadhan 2016, theorem 1.5: the formula of `optimal_delta`, with one j for each kind of step. The
+    kind that runs most often is summed as there, the others one outcome at a time, so few of those should run often.
+
+    Examples
+    --------
+    >>> [f"{end:.9f}" for end in answers_delta([Cost(1.0, 0.1), Cost(2.0, 0.2)], 2.0)]
+    ['0.573062651', '0.573062651']
+    """
+    checked = [_check(cost) for cost in costs]
+    epsilon = check_epsilon(epsilon)
+    low, high = (_total_delta(checked, _unlike_stick(checked, epsilon, sign), sign) for sign in (-1, 1))
+    return min(low, high), high
+
+
+def answers_epsilon(costs: Sequence[Cost], delta: float) -> tuple[float, float]:
+    """Return (lower, upper) on the least epsilon at which the worst steps with these costs have `delta`.
+
+    Whether all is revealed with a probability above `delta` is decided in exact arithmetic, for up to 256 steps.
+
+    Examples
+    --------
+    >>> answers_epsilon([Cost(1.0, 0.1), Cost(2.0, 0.2)], 0.28)[1]
+    3.0
+    """
+    checked, delta = [_check(cost) for cost in costs], check_delta(delta)
+    top, lowest, highest = basic(checked)[0], _total_delta(checked, 0.0, -1), _total_delta(checked, 0.0, 1)
+    if lowest <= delta < highest and sum(c.times for c in checked) <= 256:
+        kept = math.prod((1 - Fraction(c.delta)) ** c.times for c in checked)
+        lowest, highest = (1.0, 1.0) if 1 - kept > Fraction(delta) else (0.0, 0.0)
+    if highest > delta:
+        return (math.inf if lowest > delta else 0.0), math.inf
+
+    def excess(epsilon: float, sign: int) -> float:
         # The log makes the curve nearly straight, and in this form has exactly the sign of value − delta.
-        value = _total_delta(cost, _hockey_stick(cost.epsilon, cost.times, epsilon))
+        value = _total_delta(checked, _unlike_stick(checked, epsilon, sign), sign)
         return math.log1p(max((value - delta) / delta, -1.0 + 1e-15))
 
-    top = basic([cost])[0]
-    if excess(top) > 0.0:
-        return math.inf
-    return 0.0 if excess(0.0) <= 0.0 else bracketed_root(excess, top, 0.0, tolerance=1e-13)[0]
+    def last(sign: int, most: float) -> tuple[float, float]:
+        if excess(0.0, sign) <= 0.0:
+            return 0.0, 0.0
+        return (
+            (most, most)
+            if excess(most, sign) > 0.0
+            else bracketed_root(lambda e: excess(e, sign), most, 0.0, tolerance=1e-13)
+        )
+
+    upper = last(1, top)[0]
+    near = upper * (1 - 1e-9)
+    return (near if excess(near, -1) > 0.0 else last(-1, upper)[1] * (1 - 1e-15)), upper
 
 
 def _check(cost: Cost) -> Cost:
@@ -160,33 +202,52 @@ def _sum_up(terms: Iterable[Fraction]) -> float:
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
-def _total_delta(cost: Cost, stick: float) -> float:
-    """Return 1 − (1 − δ₀)^T (1 − stick), rounded upwards, written without cancellation."""
-    revealed = -math.expm1(cost.times * math.log1p(-cost.delta))
+def _total_delta(costs: Sequence[Cost], stick: float, sign: int) -> float:
+    """Return 1 − Π (1 − δ_i)^T_i (1 − stick), rounded upwards (downwards if sign < 0), without cancellation."""
+    revealed = -math.expm1(math.fsum(cost.times * math.log1p(-cost.delta) for cost in costs))
+    if sign < 0:
+        return downward(revealed + stick * (1.0 - revealed))
     return min(1.0, upward(revealed + stick * (1.0 - revealed) + stick * revealed * _EPS))
 
 
-def _hockey_stick(step: float, count: int, epsilon: float) -> float:
-    """Return an upper bound, tight to rounding, of Σ_j P(j) (1 − e^{epsilon − (count − 2j) step})₊."""
-    if step == 0.0 or epsilon >= count * step:
+def _unlike_stick(costs: Sequence[Cost], epsilon: float, sign: int) -> float:
+    """Return the expected (1 − e^{epsilon − loss})₊ of all answers together, rounded upwards (downwards)."""
+    rare, *others = sorted(costs, key=lambda cost: cost.times)
+    if not others:
+        return _hockey_stick(rare.epsilon, rare.times, epsilon, sign)
+    wrong = 1.0 / (1.0 + math.exp(min(rare.epsilon, 700.0)))
+    j = np.arange(rare.times + 1.0)
+    chance = _binomial(j, rare.times, wrong) * (1.0 + sign * (1e-13 + 8.0 * _EPS * rare.times))
+    loss = (rare.times - 2.0 * j) * rare.epsilon
+    left = epsilon - loss - sign * 4.0 * _EPS * (np.abs(loss) + epsilon)
+    return min(1.0, math.fsum(p * _unlike_stick(others, float(e), sign) for p, e in zip(chance, left, strict=True)))
+
+
+def _hockey_stick(step: float, count: int, epsilon: float, sign: int = 1) -> float:
+    """Return Σ_j P(j) (1 − e^{epsilon − (count − 2j) step})₊, an upper bound (sign < 0: a lower one), to rounding."""
+    if epsilon >= count * step * (1.0 - 4.0 * _EPS) and Fraction(epsilon) >= count * Fraction(step):
         return 0.0
-    if step > 500.0:  # no loss exceeds count * step, so this bounds D, and is off by at most count * e^{−500}
-        return -math.expm1(epsilon - count * step)
+    most = -math.expm1((epsilon - count * step) * (1.0 + sign * _EPS) - sign * 4.0 * _EPS * count * step)
+    if step > 500.0:  # no loss exceeds count * step, which is off with a chance of count * e^{−step}
+        return most if sign > 0 else max(0.0, most * (1.0 - count * math.exp(-step)))
     wrong = 1.0 / (1.0 + math.exp(step))
+    spread = 1.0 + math.sqrt(count * wrong * (1.0 - wrong))
+    if spread > 1e5:  # too many terms to sum: Hoeffding's bound on the chance of a loss above epsilon
+        far = epsilon - count * step * math.tanh(step / 2.0) * (1.0 + 16.0 * _EPS)
+        return 0.0 if sign < 0 else math.exp(-((far / step) ** 2) / (2.0 * count) * (1.0 - 1e-13)) if far > 0 else 1.0
     last = min(count, math.floor((count - epsilon / step) / 2.0) + 1)  # one more than needed, never one less
     # Terms rise to a peak near the tilted mean or `last`, and fall geometrically or faster away from it.
-    spread = 1.0 + math.sqrt(count * wrong * (1.0 - wrong))
     centre = min(float(last), count * wrong)
     width = 16.0 * spread + 80.0
     first = max(0, math.floor(centre - width))
     end = min(last, math.ceil(centre + width))
     j = np.arange(first, end + 1, dtype=np.float64)
     gap = (count - 2.0 * j) * step
-    gap = gap - epsilon + 4.0 * _EPS * (np.abs(gap) + epsilon)
+    gap = gap - epsilon + sign * 4.0 * _EPS * (np.abs(gap) + abs(epsilon))
     terms = _binomial(j, count, wrong) * -np.expm1(-np.maximum(gap, 0.0))
     distance = max(abs(first - count * wrong), abs(end - count * wrong))
-    total = float(np.sum(terms)) * (1.0 + 1e-13 + 8.0 * _EPS * distance)
-    return min(1.0, total + _neglected(first, end, last, count, wrong))
+    total = float(np.sum(terms)) * (1.0 + sign * (1e-13 + 8.0 * _EPS * distance))
+    return max(0.0, total) if sign < 0 else min(1.0, total + _neglected(first, end, last, count, wrong))
 
 
 def _neglected(first: int, end: int, last: int, count: int, wrong: float) -> float:

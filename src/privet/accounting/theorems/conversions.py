@@ -139,7 +139,7 @@ def pure_rho(epsilon: float) -> float:
     >>> f"{pure_rho(1.0):.3f}"
     '0.500'
     """
-    return upward(check_epsilon(epsilon) ** 2 / 2.0)
+    return _half_square(check_epsilon(epsilon))
 
 
 def bounded_range_rho(epsilon: float) -> float:
@@ -150,7 +150,7 @@ def bounded_range_rho(epsilon: float) -> float:
     >>> f"{bounded_range_rho(1.0):.3f}"
     '0.125'
     """
-    return upward(check_epsilon(epsilon) ** 2 / 8.0)
+    return _half_square(check_epsilon(epsilon) / 2.0)
 
 
 def gaussian_rho(mu: float) -> float:
@@ -164,7 +164,7 @@ def gaussian_rho(mu: float) -> float:
     '0.040000'
     """
     mu = _amount("mu", mu)
-    return upward(mu * mu / 2.0)
+    return _half_square(mu)
 
 
 def pure_mu(epsilon: float) -> float:
@@ -276,3 +276,8 @@ def _amount(name: str, value: float) -> float:
 
 def _records(size: int) -> int:
     return whole("size", size, because="a group is a whole number of records", use="Use e.g. 3.")
+
+
+def _half_square(size: float) -> float:
+    """size²/2, rounded up; infinite where it overflows, and not 0 where it underflows."""
+    return upward(max(size * size / 2.0, 5e-324)) if size > 0.0 else 0.0

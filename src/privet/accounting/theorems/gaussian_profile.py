@@ -20,6 +20,8 @@ to 1e3, eps up to 1e5 and delta down to 1e-300); every bound returned here is wi
 from __future__ import annotations
 
 import math
+import sys
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
@@ -37,6 +39,7 @@ _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2PI = math.sqrt(2.0 * math.pi)
 _MILLS_0 = math.sqrt(math.pi / 2.0)
 _TINY = 1e-300
+_SMALL = 1e-280
 
 
 def profile(mu: float, epsilon: float) -> float:
@@ -98,6 +101,10 @@ def epsilon_bounds(mu: float, delta: float) -> tuple[float, float]:
     target = math.log(delta)
     if mu == 0.0 or mu == math.inf:
         return mu, mu
+    if mu < _SMALL:  # beyond what the integral resolves; epsilon and delta grow with mu
+        return 0.0, epsilon_bounds(_SMALL, delta)[1] if delta < _SMALL else 0.0
+    if mu > 2e154:  # delta is 1 to any precision below epsilon = mu²/2, which no float holds
+        return sys.float_info.max, math.inf
 
     def excess(epsilon: float, sign: float) -> float:
         return _log_profile(mu, epsilon) + sign * _WIDER - target
@@ -105,7 +112,9 @@ def epsilon_bounds(mu: float, delta: float) -> tuple[float, float]:
     # The privacy-loss tail P(L > eps) is at least delta(eps), which puts the answer below mu²/2 + mu z.
     top = max(mu * (mu / 2.0 - float(ndtri(delta))), mu * mu * 1e-3, 1e-300)
     while excess(top, 1.0) > 0.0:
-        top *= 2.0
+        if top == sys.float_info.max:
+            return (top if excess(top, -1.0) > 0.0 else 0.0), math.inf
+        top = min(2.0 * top, sys.float_info.max)
     upper = 0.0 if excess(0.0, 1.0) <= 0.0 else bracketed_root(lambda e: excess(e, 1.0), top, 0.0)[0]
     lower = 0.0 if excess(0.0, -1.0) <= 0.0 else bracketed_root(lambda e: excess(e, -1.0), top, 0.0)[1]
     return lower, upper
@@ -159,11 +168,11 @@ def _log_profile(mu: float, epsilon: float) -> float:
 
 def _pieces(mu: float, epsilon: float) -> tuple[float, float, float]:
     """Return (x, y, f) with delta = e^{−x} (1 − y) f, where y is of the order of the rounding of x."""
-    if mu == 0.0 or epsilon / mu == math.inf:
+    if mu == 0.0:
         return 0.0, 0.0, 0.0
-    if mu > 1e150:
-        return 0.0, 0.0, 1.0
-    u, u_low = _shift(mu, epsilon)
+    u, u_low = _shift(mu, epsilon) if mu < math.inf else (-math.inf, 0.0)
+    if abs(u) > 1e100:  # delta is 0 or 1 to any precision
+        return (math.inf, 0.0, 1.0) if u > 0.0 else (0.0, 0.0, 1.0)
     if mu < 0.5 * (1.0 + abs(u)):
         # The integrand has fallen by e^{−40} at `reach`; Gauss–Legendre converges fast as it is entire.
         root = math.sqrt(u * u + 80.0)
@@ -182,14 +191,18 @@ def _pieces(mu: float, epsilon: float) -> tuple[float, float, float]:
 def _shift(mu: float, epsilon: float) -> tuple[float, float]:
     """Return u = eps/mu − mu/2 as a sum of two floats, the second far smaller (Dekker's arithmetic)."""
     ratio = epsilon / mu
-    if ratio > 1e8 or mu > 1e8:  # delta is 0 or 1 to any precision, or eps/mu decides alone
-        return ratio - mu / 2.0, 0.0
+    if ratio > 1e8 or mu > 1e8:  # what is left of the difference may be small, so it is taken exactly
+        exact = Fraction(epsilon) / Fraction(mu) - Fraction(mu) / 2
+        if abs(exact) > 1e100:
+            return (math.inf if exact > 0 else -math.inf), 0.0
+        return float(exact), float(exact - Fraction(float(exact)))
     scale = math.ldexp(1.0, min(1000, -math.frexp(mu)[1]))  # a power of two: keeps the products below from underflowing
     high, low = _product(ratio, mu * scale)
     ratio_low = ((epsilon * scale - high) - low) / (mu * scale)
     u = ratio - mu / 2.0
     rest = u - ratio
-    return u, (ratio - (u - rest)) + (-mu / 2.0 - rest) + ratio_low
+    u_low = (ratio - (u - rest)) + (-mu / 2.0 - rest) + ratio_low
+    return u + u_low, u_low - ((u + u_low) - u)
 
 
 def _product(x: float, y: float) -> tuple[float, float]:

@@ -1,29 +1,33 @@
-"""Brown, lecture 4, sections 1 and 2: adaptive composition, DP-GD, its noise and its sensitivity (54 to 60)."""
-
-from __future__ import annotations
+"""Brown, lecture 4: composition, DP-GD, its noise and sensitivity, how far to clip, and when (54 to 64)."""
 
 import math
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.accounting import RandomizedResponse, epsilon
+from privet.accounting import Gaussian, RandomizedResponse, epsilon
 from privet.accounting.theorems.composition import Cost, basic
 from privet.accounting.theorems.gaussian_profile import profile
-from privet.clipping import Clip
+from privet.clipping import Adaptive, Clip
 from privet.geometry import l2_ball
-from privet.lectures import rule
-from privet.lectures.claim import Finding
-from privet.lectures.grid import EPSILONS, PAIRS, exact_ratio, false_points, first_false
-from privet.lectures.noisy_runs import noisy_run
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import linear
+from privet.lectures import Finding, check, rule
+from privet.lectures.examples.clip_before_averaging import clip_before_or_after
+from privet.lectures.grid import EPSILONS, PAIRS, exact_ratio, false_points, first_falses, least_ratio, scaled
+from privet.lectures.measures import Vector, apart, listed, measured_noise
+from privet.lectures.noisy_runs import clipped_mean, noisy_run
+from privet.lectures.toy_problems import linear, pointwise
+from privet.losses import LogisticLoss
+from privet.noise import add_laplace
+from privet.plan import Meter, gradient_plan
+from privet.privacy import Budget
 from privet.problems import glm
+from privet.randomness import fixed_seed_invalidates_guarantee
+from privet.solvers import GradientStep, follow
+from privet.solvers.gradient import PrivateGradient
+from privet.solvers.plain_descent import projected_gradient_descent
 from privet.sums import record_sum
 
-Vector = NDArray[np.float64]
 STEPS = (1, 10, 1000, 100_000)
 
 
@@ -54,7 +58,7 @@ def adaptive_composition(share: float = 1.0) -> Finding:
     claimed = share * math.fsum(costs)
     return Finding.judged(
         worst <= claimed * (1 + 1e-12) and delta == 0 and abs(total / claimed - 1) < 1e-12,
-        f"Of 200 adaptive strategies against steps of {', '.join(f'{cost:g}' for cost in costs)} the worst transcript "
+        f"Of 200 adaptive strategies against steps of {listed(costs, 'g')} the worst transcript "
         f"has a log ratio of {worst:.12g}; the library charges {total:.12g}.",
         worst_log_ratio=worst,
         charged=total,
@@ -74,23 +78,17 @@ def two_steps(times: float = 2.0) -> Finding:
 
     for _ in range(500):
         first, second = private(), [private() for _ in range(3)]
-        ratios = [
-            math.log(first[0][y] / first[1][y] * second[y][0][z] / second[y][1][z])
-            for y, z in product(range(3), repeat=2)
-        ]
-        worst = max(worst, *(abs(ratio) for ratio in ratios))
-    alone = _transcripts(np.array([[0, 1], [0, 1], [0, 1]]), (e, e), 0)
-    other = _transcripts(np.array([[0, 1], [0, 1], [0, 1]]), (e, e), 1)
+        for y, z in product(range(3), repeat=2):
+            worst = max(worst, abs(math.log(first[0][y] / first[1][y] * second[y][0][z] / second[y][1][z])))
+    alone, other = (_transcripts(np.array([[0, 1]] * 3), (e, e), record) for record in (0, 1))
     response = float(np.log(alone / other).max())
     charged = epsilon(RandomizedResponse(epsilon=e) * 2, delta=1e-30, neighbours="replace_one")
-    return Finding.judged(
-        max(worst, response) <= times * e * (1 + 1e-12) and abs(charged / response - 1) < 1e-9,
+    told = (
         f"Two steps of {e:g} have a log ratio of at most {worst:.4f} in 500 random pairs, and of {response:.12g} for "
-        f"two randomised responses: exactly 2 epsilon. The accountant charges {charged:.12g}.",
-        worst_of_random_pairs=worst,
-        two_randomised_responses=response,
-        charged=charged,
+        f"two randomised responses: exactly 2 epsilon. The accountant charges {charged:.12g}."
     )
+    holds = max(worst, response) <= times * e * (1 + 1e-12) and abs(charged / response - 1) < 1e-9
+    return Finding.judged(holds, told, worst_of_random_pairs=worst, two_randomised_responses=response, charged=charged)
 
 
 @check("56", mutant={"clip": 2.0})
@@ -103,19 +101,15 @@ def dp_gd_step(clip: float = 1.0) -> Finding:
     )
     points, sigma = np.asarray(found.iterates), 1.0 / n
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    average = (np.minimum(1.0, clip / lengths) * rows).mean(axis=0)
-    rest = (points[:-1] - points[1:]) / eta - average
-    bias = float(np.abs(rest.mean(axis=0)).max()) / (sigma / math.sqrt(T))
-    off = abs(float(np.sqrt(np.mean(rest**2))) / sigma - 1.0) * math.sqrt(2 * rest.size)
-    return Finding.judged(
-        bias < 5 and off < 5 and len(points) == T + 1 and not points[0].any(),
+    rest = (points[:-1] - points[1:]) / eta - (np.minimum(1.0, clip / lengths) * rows).mean(axis=0)
+    bias, off = apart(rest.mean(axis=0)) / (sigma / math.sqrt(T)), measured_noise(rest, sigma)[1]
+    told = (
         f"From 0, {T} steps are average clipped gradients plus noise: the mean of the rest is {bias:.1f} standard "
         f"errors from 0 at most, its deviation {off:.1f} from lambda; all {len(points)} points are released, the "
-        f"start among them. Of {n} gradients {int((lengths > 1).sum())} are clipped.",
-        standard_errors_of_mean=bias,
-        standard_errors_of_noise=off,
-        points=len(points),
+        f"start among them. Of {n} gradients {int((lengths > 1).sum())} are clipped."
     )
+    holds = bias < 5 and off < 5 and len(points) == T + 1 and not points[0].any()
+    return Finding.judged(holds, told, standard_errors_of_mean=bias, standard_errors_of_noise=off, points=len(points))
 
 
 @check("57", mutant={"constant": 2.0})
@@ -125,49 +119,39 @@ def clip_is_a_projection(constant: float = 1.0) -> Finding:
     rows = rng.normal(size=(300, 3)) * np.geomspace(0.01, 100.0, 300)[:, None]
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     formula = np.minimum(constant * gamma / lengths, 1.0) * rows
-    ball = l2_ball(radius=gamma)
-    projected = np.array([ball.project(row) for row in rows])
+    projected = np.array([l2_ball(radius=gamma).project(row) for row in rows])
     summed = record_sum(rows, rule=Clip(clip=gamma), max_records=300).value
-    apart, total = float(np.abs(formula - projected).max()), float(np.abs(formula.sum(axis=0) - summed).max())
-    before = np.linalg.norm(rows[1:] - rows[:-1], axis=1)
-    after = np.linalg.norm(projected[1:] - projected[:-1], axis=1)
+    off, total = apart(formula, projected), apart(formula.sum(axis=0), summed)
+    before, after = (np.linalg.norm(np.diff(points, axis=0), axis=1) for points in (rows, projected))
     stretch = float((after / before).max())
-    return Finding.judged(
-        apart < 1e-12 and total < 1e-7 and stretch <= 1 + 1e-12,
+    told = (
         f"For 300 vectors of length up to {lengths.max():.0f} clipping is the projection on the ball of radius "
-        f"{gamma:g} to {apart:.1e}, and their sum the library's to {total:.1e}; no two vectors move apart (factor "
-        f"{stretch:.3f} at most).",
-        apart=apart,
-        sum_apart=total,
-        largest_stretch=stretch,
+        f"{gamma:g} to {off:.1e}, and their sum the library's to {total:.1e}; no two vectors move apart (factor "
+        f"{stretch:.3f} at most)."
+    )
+    return Finding.judged(
+        off < 1e-12 and total < 1e-7 and stretch <= 1 + 1e-12, told, apart=off, sum_apart=total, largest_stretch=stretch
     )
 
 
 @check("58", mutant={"constant": 0.5})
 def claim_2_3(constant: float = 1.0) -> Finding:
     """Test claim 2.3's noise at 408 pairs and four numbers of steps, and within its range also at delta = 1/2."""
-
-    def at(T: int) -> Callable[[float, float], float]:
-        return lambda e, d: constant * rule("basic_composition").multiplier(e, d, T) / math.sqrt(T)
-
-    false = {T: false_points(at(T)) for T in STEPS}
+    at = {T: scaled("basic_composition", constant, T) for T in STEPS}
+    false = {T: false_points(at[T]) for T in STEPS}
     stated = [(e, d) for e, d in (*PAIRS, *((e, 0.5) for e in EPSILONS)) if e <= 1]
-    within = sum(len(false_points(at(T), stated)) for T in STEPS)
-    ratios = {f"ratio_of_{T}_steps": exact_ratio(at(T), 1.0, 1e-5) for T in STEPS}
-    frontiers = {f"first_false_at_{d:.0e}": first_false(at(1), d) for d in (1e-1, 1e-3, 1e-5, 1e-8, 1e-12)}
+    within = sum(len(false_points(at[T], stated)) for T in STEPS)
+    ratios = {f"ratio_of_{T}_steps": exact_ratio(at[T], 1.0, 1e-5) for T in STEPS}
     beyond = sum(len(points) for points in false.values())
-    return Finding.judged(
-        within == 0,
+    told = (
         f"False at {within} of {len(STEPS) * len(stated)} points with epsilon at most 1, as stated, and at {beyond} of "
-        f"{len(STEPS) * len(PAIRS)} up to 10. At (1, 1e-5) it has {', '.join(f'{r:.3g}' for r in ratios.values())} "
-        "times the noise needed, for 1, 10, 1e3 and 1e5 steps.",
-        points=len(STEPS) * len(PAIRS),
-        false_points=beyond,
-        false_points_of_one_step=len(false[1]),
-        false_points_as_stated=within,
-        least_ratio=min(exact_ratio(at(1), e, d) for e, d in PAIRS),
-        table=ratios | frontiers,
+        f"{len(STEPS) * len(PAIRS)} up to 10. At (1, 1e-5) it has {listed(ratios.values(), '.3g')} "
+        "times the noise needed, for 1, 10, 1e3 and 1e5 steps."
     )
+    numbers: dict[str, float] = {"points": len(STEPS) * len(PAIRS), "false_points": beyond}
+    numbers |= {"false_points_of_one_step": len(false[1]), "false_points_as_stated": within}
+    numbers |= {"least_ratio": least_ratio(at[1])}
+    return Finding.judged(within == 0, told, table=numbers | ratios | first_falses(at[1]))
 
 
 @check("59", mutant={"power": 0.0})
@@ -181,14 +165,12 @@ def shares_of_the_budget(power: float = 1.0) -> Finding:
         total = basic([Cost(e / T, share, T)])
         worst_sum = max(worst_sum, total[0] / e, total[1] / d)
         worst_rule = max(worst_rule, abs(noise / rule("basic_composition").multiplier(e, d, T) - 1))
-    return Finding.judged(
-        worst_step <= 1 and worst_sum <= 1 + 1e-12 and worst_rule < 1e-12,
+    told = (
         f"A step with claim 2.3's noise needs {worst_step:.3g} of its share of delta at most, and T shares add up to "
-        f"{worst_sum:.6g} of the budget: the claim's noise to {worst_rule:.1e}.",
-        largest_share_needed=worst_step,
-        sum_of_shares=worst_sum,
-        rule_off=worst_rule,
+        f"{worst_sum:.6g} of the budget: the claim's noise to {worst_rule:.1e}."
     )
+    holds = worst_step <= 1 and worst_sum <= 1 + 1e-12 and worst_rule < 1e-12
+    return Finding.judged(holds, told, largest_share_needed=worst_step, sum_of_shares=worst_sum, rule_off=worst_rule)
 
 
 @check("60", mutant={"constant": 0.5})
@@ -196,7 +178,6 @@ def sensitivity_of_clipped_averages(constant: float = 1.0) -> Finding:
     """Replace, zero out and remove a record at random and at worst, and see how far the clipped average moves."""
     rng, C, n = np.random.default_rng(60), 0.7, 12
     moves = {"replace_one": 0.0, "zero_out": 0.0, "add_remove": 0.0}
-
     for trial in range(150):
         X, y, theta = rng.normal(size=(n, 3)), rng.normal(size=n) * 3, rng.normal(size=3)
         y[0] *= 1e3 if trial % 2 else 1.0  # every other record is at worst, and its opposite takes its place
@@ -217,3 +198,101 @@ def sensitivity_of_clipped_averages(constant: float = 1.0) -> Finding:
         claimed=claimed,
         table={f"move_by_{name}": move for name, move in moves.items()},
     )
+
+
+@check("61", mutant={"sign": -1.0})
+def bias_against_noise(sign: float = 1.0) -> Finding:
+    """Descend on clipped gradients of nine 0s to each 10, without noise, with clips of 1 to 100; account for each."""
+    clips = (1.0, 3.0, 9.0, 18.0, 40.0, 100.0)
+    reached, noise = np.transpose([clipped_mean(clip) for clip in clips])
+    ends, bias = {f"end_at_{clip:g}": end for clip, end in zip(clips, reached, strict=True)}, np.abs(reached - 1.0)
+    sweet = clips[int(np.argmin(np.hypot(bias, noise)))]
+    told = (
+        f"Descent should end at 1. Clipped at 1 it ends at {ends['end_at_1']:.4f}, at 9 {ends['end_at_9']:.4f}, from "
+        f"18 on at {ends['end_at_18']:.4f}; noise grows from {noise[0]:.4f} to {noise[-1]:.3f} meanwhile, and both "
+        f"together are least at {sweet:g}."
+    )
+    holds = bool((sign * np.diff(bias) <= 1e-6).all() and (np.diff(noise) > 0).all()) and clips[0] < sweet < clips[-1]
+    return Finding.judged(holds, told, sweet_spot=sweet, noise_at_1=noise[0], noise_at_100=noise[-1], table=ends)
+
+
+@check("62", mutant={"paid": 0.0})
+def tuned_clips_are_paid_for(paid: float = 1.0) -> Finding:
+    """Compare gradient and count with one release, then learn a clip that starts 100 times too large."""
+    steps, gradient, count = 100, 1.5, 10.0
+    together = Gaussian(noise_multiplier=gradient) * steps + Gaussian(noise_multiplier=2 * count) * steps
+    s = 1 / math.sqrt(1 / gradient**2 + paid / (2 * count) ** 2)
+    alone = Gaussian(noise_multiplier=s) * steps
+    costs = [epsilon(run, delta=1e-5, neighbours="zero_out") for run in (together, alone)]
+    rng, learns = np.random.default_rng(62), Adaptive(clip=100.0, count_noise=count)
+    rows = rng.normal(size=(400, 5)) * rng.uniform(0.1, 1.0, size=(400, 1))
+    median = float(np.median(np.linalg.norm(rows, axis=1)))
+    plan = gradient_plan(bounding=learns, noise_multiplier=s, steps=steps, records=400, neighbours="zero_out")
+    meter = Meter(plan, random=fixed_seed_invalidates_guarantee(62))
+    estimate = PrivateGradient(linear(rows), meter)
+    for _ in range(steps):
+        estimate(np.zeros(5))
+    own, learnt = plan["gradients"].sum_multiplier, meter.rule("gradients").clip
+    told = (
+        f"{steps} gradients with multiplier {gradient:g} and counts with {2 * count:g} cost epsilon {costs[0]:.6f}, "
+        f"one release with {s:.6f} each {costs[1]:.6f}. The clip goes from 100 to {learnt:.3f}, where the "
+        f"median norm is {median:.3f}."
+    )
+    numbers = {"epsilon_of_both": costs[0], "epsilon_of_one": costs[1], "learnt_clip": learnt, "median_norm": median}
+    holds = abs(costs[1] / costs[0] - 1) < 1e-6 and abs(own / gradient - 1) < 1e-9 and abs(learnt / median - 1) < 0.2
+    return Finding.judged(holds, told, table=numbers)
+
+
+@check("63", mutant={"noise": 0.0})
+def stability(noise: float = 1.0, full: bool = False) -> Finding:
+    """Learn labels that mean nothing, with noise and without, and compare errors on records seen and unseen."""
+    rng, n, d, trials = np.random.default_rng(63), 20, 60, 200 if full else 25
+    blank = gradient_plan(bounding=Clip(clip=1.0), steps=20, records=n, neighbours="replace_one")
+    plan, update = blank.calibrated(Budget(epsilon=0.2, delta=1e-5)), GradientStep(step_size=5.0)
+    gaps = np.empty((trials, 2))
+    for trial in range(trials):
+        X, y = rng.normal(size=(n, d)) / math.sqrt(d), rng.integers(0, 2, size=n)
+        problem, random = pointwise(LogisticLoss(), X, y), fixed_seed_invalidates_guarantee(trial)
+        noisy = follow(plan, problem, delta=1e-5, update=update, release="last", random=random).coef
+        plain = projected_gradient_descent(problem, steps=20, update=update, release="last").released
+        for k, coef in enumerate((noisy, plain)):
+            gaps[trial, k] = 0.5 - ((X @ coef > 0) != y).mean()  # on unseen records any rule is wrong half of the time
+    chosen = gaps[:, 0 if noise > 0 else 1]
+    gap, error, bound = float(chosen.mean()), float(chosen.std()) / math.sqrt(trials), math.exp(0.2) - 1 + 1e-5
+    told = (
+        f"With {n} records in {d} dimensions and labels at random, errors on seen and unseen records are {gap:.3f} "
+        f"apart (standard error {error:.3f}), where epsilon = 0.2 allows {bound:.3f}; without noise they are "
+        f"{gaps[:, 1].mean():.3f} apart."
+    )
+    numbers = {"gap": gap, "gap_without_noise": gaps[:, 1].mean(), "standard_error": error, "allowed": bound}
+    return Finding.judged(gap + 5 * error <= bound, told, table=numbers)
+
+
+@check("64", mutant={"power": 0.5})
+def before_or_after_averaging(power: float = 1.0) -> Finding:
+    """Release a mean of 0.8 three ways at epsilon = 1, with the noise that the example's sensitivities ask for."""
+    sizes, random, draws = (10, 100, 1000, 10_000), fixed_seed_invalidates_guarantee(64), 20_000
+    numbers, worst = {}, 0.0
+    for n in sizes:
+        found = clip_before_or_after(n)
+        for name, middle, moved, exact in (
+            ("before", 0.8, found.moved_before, found.before),
+            ("after", 0.8, found.moved_after, found.after),
+            ("after_tightly", 1 / n, found.moved_after_tightly, found.after_tightly),
+        ):
+            units = np.full(draws, round(middle * 2.0**40), dtype=np.int64)
+            error = float(np.abs(add_laplace(units, step=2.0**-40, noise_scale=moved, random=random) - 0.8).mean())
+            off = abs(error - exact) / (moved * math.sqrt(2 / draws))  # |b + noise| has at most its variance
+            worst = max(worst, off)
+            numbers[f"moved_{name}_{n}"], numbers[f"error_{name}_{n}"] = moved, error
+    before, after, tightly = (
+        [numbers[f"error_{way}_{n}"] for n in sizes] for way in ("before", "after", "after_tightly")
+    )
+    falls = math.log(before[0] / before[-1]) / math.log(sizes[-1] / sizes[0])
+    told = (
+        f"For 10 to 10,000 records: clipped before averaging the error falls from {before[0]:.4f} to {before[-1]:.6f}, "
+        f"like n^-{falls:.3f}; after, to [0, 1], it stays at {after[-1]:.2f}; after, to [0, 1/n], it goes from "
+        f"{tightly[0]:.2f} to {tightly[-1]:.2f}."
+    )
+    holds = abs(falls - power) < 0.02 and worst < 5 and min(after) > 0.9 and min(tightly) > 0.6
+    return Finding.judged(holds, told, power=falls, standard_errors=worst, table=numbers)

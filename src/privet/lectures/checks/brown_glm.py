@@ -1,22 +1,17 @@
 """Brown, lecture 13, sections 1 to 3: linear models, noisy descent, and what bounds their gradients (36 to 47)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting import Gaussian, epsilon
 from privet.clipping import Clip, Declared
-from privet.errors import InvalidParameter
-from privet.geometry import whole_space
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check
 from privet.lectures.examples.unbounded_gradient import outlier_epsilon
-from privet.lectures.noisy_runs import noisy_run
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import pointwise
+from privet.lectures.measures import Vector, apart, longest, measured_noise, refuses
+from privet.lectures.noisy_runs import noisy_run, walk
+from privet.lectures.toy_problems import BUDGET, pointwise
 from privet.losses import (
     CustomFeatures,
     HuberLoss,
@@ -28,19 +23,13 @@ from privet.losses import (
     gradient_bound,
 )
 from privet.losses.loss import Array
-from privet.privacy import Budget
 from privet.problems import glm, per_record
-from privet.solvers import GradientStep, noisy_gradient_descent
-from privet.solvers.descent import ReleaseRule, descend
+from privet.solvers import noisy_gradient_descent
+from privet.solvers.descent import ReleaseRule
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.sums import bounded_table, glm_sum, record_sum
 
-Vector = NDArray[np.float64]
-LOSSES: tuple[tuple[Loss, float], ...] = (
-    (SquaredLoss(), 0.7),
-    (LogisticLoss(), 1.0),
-    (HuberLoss(), -0.4),
-)
+LOSSES: tuple[tuple[Loss, float], ...] = ((SquaredLoss(), 0.7), (LogisticLoss(), 1.0), (HuberLoss(), -0.4))
 
 
 @check("36", mutant={"ridge": 0.1})
@@ -54,15 +43,13 @@ def through_the_inner_product(ridge: float = 0.0) -> Finding:
         problem = per_record(LinearRecords(loss=loss), X, np.full(5, label), shape=8, ridge=ridge)
         there, here = (problem.loss.values(w, X, problem.y).mean() for w in (theta + aside, theta))
         there, here = there + problem.ridge.value(theta + aside), here + problem.ridge.value(theta)
-        apart = np.abs(problem.plain_gradient(theta + aside) - problem.plain_gradient(theta)).max()
-        moved = max(moved, abs(there - here), apart)
-    return Finding.judged(
-        moved < 1e-12,
+        off = apart(problem.plain_gradient(theta + aside), problem.plain_gradient(theta))
+        moved = max(moved, abs(there - here), off)
+    told = (
         f"A step of length {np.linalg.norm(aside):.2f} at right angles to the records moves losses and gradients of "
-        f"three models by {moved:.1e}.",
-        length_of_step=float(np.linalg.norm(aside)),
-        moved=moved,
+        f"three models by {moved:.1e}."
     )
+    return Finding.judged(moved < 1e-12, told, length_of_step=float(np.linalg.norm(aside)), moved=moved)
 
 
 @check("37", mutant={"from_the_data": 1.0})
@@ -70,8 +57,7 @@ def feature_maps(from_the_data: float = 0.0) -> Finding:
     """Map features, with a share of the records' own mean or none, replace a record, and see how far sums move."""
     rng, n = np.random.default_rng(37), 40
     X, y = rng.normal(size=(n, 2)), rng.integers(0, 2, size=n)
-    other = X.copy()
-    other[0] = 50.0
+    other = np.vstack([np.full(2, 50.0), X[1:]])
     phi, theta = RandomFourier(inputs=2, frequencies=8, scale=1.0, seed=37), rng.normal(size=16)
 
     def gradients(rows: Vector) -> Vector:
@@ -80,16 +66,13 @@ def feature_maps(from_the_data: float = 0.0) -> Finding:
         problem = glm("logistic", rows, y, row_norm=100.0, features=features)
         return problem.gradient_sum(theta, rule=Declared(lipschitz=1.0)).value
 
-    mapped = pointwise(LogisticLoss(), phi.transform(X), y).plain_gradient(theta)
-    apart = float(np.abs(gradients(X) / n - mapped).max())
+    off = apart(gradients(X) / n, pointwise(LogisticLoss(), phi.transform(X), y).plain_gradient(theta))
     moved = float(np.linalg.norm(gradients(X) - gradients(other)))
-    return Finding.judged(
-        apart < 1e-3 and moved <= 2.0,
-        f"Gradients after 16 random features are those of a linear model in them ({apart:.1e}; rows are rounded), and "
-        f"a record replaced moves their sum by {moved:.4f}, where 2L = 2.",
-        apart=apart,
-        moved=moved,
+    told = (
+        f"Gradients after 16 random features are those of a linear model in them ({off:.1e}; rows are rounded), and "
+        f"a record replaced moves their sum by {moved:.4f}, where 2L = 2."
     )
+    return Finding.judged(off < 1e-3 and moved <= 2.0, told, apart=off, moved=moved)
 
 
 @check("38", mutant={"constant": 0.5})
@@ -98,20 +81,16 @@ def squared_loss(constant: float = 1.0) -> Finding:
     rng = np.random.default_rng(38)
     X, y, theta = rng.normal(size=(30, 3)), rng.normal(size=30), rng.normal(size=3)
     z, loss, h = X @ theta, SquaredLoss(), 1e-5
-    formula = constant * (z - y) ** 2
-    apart = float(np.abs(loss.value(z, y) - formula).max())
-    quotient = constant * ((z + h - y) ** 2 - (z - h - y) ** 2) / (2 * h)
-    slope = float(np.abs(loss.derivative(z, y) - quotient).max())
+    off = apart(loss.value(z, y), constant * (z - y) ** 2)
+    slope = apart(loss.derivative(z, y), constant * ((z + h - y) ** 2 - (z - h - y) ** 2) / (2 * h))
     found = projected_gradient_descent(pointwise(loss, X, y), steps=300, step_size=0.3, release="last").released
-    solved = float(np.abs(found - np.linalg.lstsq(X, y, rcond=None)[0]).max())
-    return Finding.judged(
-        apart < 1e-12 and slope < 1e-8 and solved < 1e-9,
-        f"Value and derivative are those of the formula to {apart:.1e} and {slope:.1e}; descent ends {solved:.1e} from "
-        "the least-squares solution.",
-        value_apart=apart,
-        derivative_apart=slope,
-        from_least_squares=solved,
+    solved = apart(found, np.linalg.lstsq(X, y, rcond=None)[0])
+    told = (
+        f"Value and derivative are those of the formula to {off:.1e} and {slope:.1e}; descent ends {solved:.1e} from "
+        "the least-squares solution."
     )
+    holds = off < 1e-12 and slope < 1e-8 and solved < 1e-9
+    return Finding.judged(holds, told, value_apart=off, derivative_apart=slope, from_least_squares=solved)
 
 
 @check("39", mutant={"sign": -1.0})
@@ -122,18 +101,15 @@ def logistic_loss(sign: float = 1.0) -> Finding:
     worst = slope = 0.0
     for label in (0.0, 1.0):
         y = np.full_like(z, label)
-        entropy = -(y * np.log(s) + (1 - y) * np.log(1 - s))
-        worst = max(worst, float(np.abs(loss.value(z, y) - entropy).max()))
-        slope = max(slope, float(np.abs(loss.derivative(z, y) - (s - y)).max()))
+        worst = max(worst, apart(loss.value(z, y), -(y * np.log(s) + (1 - y) * np.log(1 - s))))
+        slope = max(slope, apart(loss.derivative(z, y), s - y))
     far = float(loss.value(np.array([800.0]), np.array([0.0]))[0])
-    return Finding.judged(
-        worst < 1e-8 and slope < 1e-8 and far == 800.0,
+    told = (
         f"For |z| up to 15 the value is the cross-entropy to {worst:.1e}, its derivative sigmoid minus label to "
-        f"{slope:.1e}; at z = 800, where the formula takes the logarithm of 0, that of label 0 is {far:g}.",
-        value_apart=worst,
-        derivative_apart=slope,
-        value_at_800=far,
+        f"{slope:.1e}; at z = 800, where the formula takes the logarithm of 0, that of label 0 is {far:g}."
     )
+    holds = worst < 1e-8 and slope < 1e-8 and far == 800.0
+    return Finding.judged(holds, told, value_apart=worst, derivative_apart=slope, value_at_800=far)
 
 
 @check("40", mutant={"constant": 2.0})
@@ -148,21 +124,18 @@ def gradient_of_a_linear_model(constant: float = 1.0) -> Finding:
         a = constant * loss.derivative(X @ theta, y)
         records = LinearRecords(loss=loss)
         quotients = [(records.values(theta + h * e, X, y) - records.values(theta - h * e, X, y)) for e in np.eye(4)]
-        worst = max(worst, float(np.abs(np.stack(quotients, axis=1) / (2 * h) - a[:, None] * X).max()))
+        worst = max(worst, apart(np.stack(quotients, axis=1) / (2 * h), a[:, None] * X))
         lengths = np.linalg.norm(records.gradients(theta, X, y), axis=1)
-        norms = max(norms, float(np.abs(lengths - np.abs(a) * np.linalg.norm(X, axis=1)).max()))
-        rule = Clip(clip=0.2)
-        ghost = glm_sum(loss.derivative, table, y, theta, rule=rule, max_records=20).value
-        whole = record_sum(np.asarray(records.gradients(theta, stored, y)), rule=rule, max_records=20).value
-        sums = max(sums, float(np.abs(ghost - whole).max()))
-    return Finding.judged(
-        worst < 1e-8 and norms < 1e-12 and sums < 1e-4,
+        norms = max(norms, apart(lengths, np.abs(a) * np.linalg.norm(X, axis=1)))
+        ghost = glm_sum(loss.derivative, table, y, theta, rule=Clip(clip=0.2), max_records=20).value
+        whole = record_sum(np.asarray(records.gradients(theta, stored, y)), rule=Clip(clip=0.2), max_records=20).value
+        sums = max(sums, apart(ghost, whole))
+    told = (
         f"For three losses a·x is the gradient to {worst:.1e} and |a||x| its norm to {norms:.1e}; clipping scalars "
-        f"gives the clipped sum to {sums:.1e}.",
-        gradient_apart=worst,
-        norm_apart=norms,
-        clipped_sum_apart=sums,
+        f"gives the clipped sum to {sums:.1e}."
     )
+    holds = worst < 1e-8 and norms < 1e-12 and sums < 1e-4
+    return Finding.judged(holds, told, gradient_apart=worst, norm_apart=norms, clipped_sum_apart=sums)
 
 
 class _Bowl:
@@ -191,19 +164,16 @@ def algorithm_1(first: float = 0.0) -> Finding:
     average = _bowl(sigma, T - 1, "average", d=d, eta=eta, seed=41).coef
     points = np.asarray(_bowl(sigma, T, "all", d=d, eta=eta, seed=41).iterates)
     claimed = points[int(first) : int(first) + T].mean(axis=0)
-    apart, start = float(np.abs(average - claimed).max()), float(np.abs(points[0]).max())
+    from_mean, start, farthest = apart(average, claimed), apart(points[0]), longest(points - 1.0)
     drawn = (points[:-1] - points[1:]) / eta - (points[:-1] - 1.0)
-    off = abs(float(np.sqrt(np.mean(drawn**2))) / sigma - 1.0) * math.sqrt(2 * drawn.size)
-    farthest = float(np.linalg.norm(points - 1.0, axis=1).max())
-    return Finding.judged(
-        apart < 1e-9 and start == 0 and off < 5,
-        f"From 0, {T} iterates average to the output to {apart:.1e}; the noise in {drawn.size} coordinates is "
+    _, off = measured_noise(drawn, sigma)
+    told = (
+        f"From 0, {T} iterates average to the output to {from_mean:.1e}; the noise in {drawn.size} coordinates is "
         f"{off:.1f} standard errors off, and with nothing to project on a point strays {farthest:.1f} from the "
-        f"minimum, {math.sqrt(d):.1f} away at first.",
-        average_apart=apart,
-        standard_errors=off,
-        farthest=farthest,
+        f"minimum, {math.sqrt(d):.1f} away at first."
     )
+    holds = from_mean < 1e-9 and start == 0 and off < 5
+    return Finding.judged(holds, told, average_apart=from_mean, standard_errors=off, farthest=farthest)
 
 
 @check("42", mutant={"temperature": 2.0})
@@ -216,14 +186,13 @@ def langevin(temperature: float = 1.0) -> Finding:
     off = abs(variance / (gibbs / (1 - eta / 2)) - 1.0) * math.sqrt(d / 2)
     quiet = _bowl(1e-6, 30, "average", d=4, eta=eta, seed=42).coef
     plain = projected_gradient_descent(per_record(_Bowl(), np.ones((2, 4)), shape=4), steps=30, step_size=eta).released
-    apart = float(np.abs(quiet - plain).max())
+    from_plain = apart(quiet, plain)
+    told = (
+        f"Settled noise has variance {variance:.5f} of {gibbs / (1 - eta / 2):.5f}, which Langevin's temperature eta "
+        f"sigma^2/2 gives ({off:.1f} standard errors); with noise 1e-6 the path is plain descent to {from_plain:.1e}."
+    )
     return Finding.judged(
-        off < 5 and apart < 1e-5,
-        f"Settled noise has variance {variance:.5f} of {gibbs / (1 - eta / 2):.5f}, which Langevin's temperature "
-        f"eta sigma^2/2 gives ({off:.1f} standard errors); with noise 1e-6 the path is plain descent to {apart:.1e}.",
-        variance=variance,
-        standard_errors=off,
-        apart_from_plain=apart,
+        off < 5 and from_plain < 1e-5, told, variance=variance, standard_errors=off, apart_from_plain=from_plain
     )
 
 
@@ -231,15 +200,11 @@ def langevin(temperature: float = 1.0) -> Finding:
 def not_private_without_assumptions(clip: float = math.inf) -> Finding:
     """Put ever larger labels into a regression, and compare epsilon of one step of algorithm 1 with and without."""
     found = {size: outlier_epsilon(size, clip=clip) for size in (1e1, 1e3, 1e5)}
-    refused = 0
-    try:
-        problem = glm("squared", [[1.0]] * 100, [0.0] * 100, row_norm=1.0)
-        noisy_gradient_descent(problem, budget=Budget(epsilon=1.0, delta=1e-5), radius=1.0)
-    except InvalidParameter:
-        refused = 1
+    problem = glm("squared", [[1.0]] * 100, [0.0] * 100, row_norm=1.0)
+    refused = refuses(noisy_gradient_descent, problem, budget=BUDGET, radius=1.0)
     unbounded = gradient_bound(SquaredLoss(), row_norm=1.0) is None
     return Finding.judged(
-        found[1e5] > 10 * found[1e3] > 100 * found[1e1] and refused == 1 and unbounded,
+        found[1e5] > 10 * found[1e3] > 100 * found[1e1] and refused and unbounded,
         f"With noise 1 a step, a label of 10, 1e3, 1e5 among 100 costs epsilon {found[1e1]:.3g}, {found[1e3]:.3g}, "
         f"{found[1e5]:.3g} at delta = 1e-5: no noise is enough for all. The library refuses to plan without a bound.",
         epsilon_of_10=found[1e1],
@@ -260,19 +225,10 @@ def proof_in_three_parts(power: float = 0.5) -> Finding:
     eta, steps, d = 0.5, 40, 3
     points = np.asarray(_bowl(1.0, steps, "all", d=d, eta=eta, seed=44).iterates)
     noisy = iter((points[:-1] - points[1:]) / eta)
-    replayed = descend(
-        lambda _: next(noisy),
-        start=np.zeros(d),
-        steps=steps,
-        update=GradientStep(step_size=eta),
-        domain=whole_space(),
-        release="average",
-    ).released
-    apart = float(np.abs(replayed - _bowl(1.0, steps, "average", d=d, eta=eta, seed=44).coef).max())
-    return Finding.judged(
-        worst < 1e-9 and apart < 1e-9,
+    replayed = walk(lambda _: next(noisy), size=d, steps=steps, step_size=eta)
+    off = apart(replayed, _bowl(1.0, steps, "average", d=d, eta=eta, seed=44).coef)
+    told = (
         f"1 to 1000 steps cost what one with noise divided by T^{power:g} costs, to {worst:.1e}; the output is rebuilt "
-        f"from {steps} noisy gradients, without the records, to {apart:.1e}.",
-        composition_off=worst,
-        replay_off=apart,
+        f"from {steps} noisy gradients, without the records, to {off:.1e}."
     )
+    return Finding.judged(worst < 1e-9 and off < 1e-9, told, composition_off=worst, replay_off=off)

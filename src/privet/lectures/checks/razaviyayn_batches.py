@@ -1,8 +1,8 @@
 """Razaviyayn, lecture 11, DP-SGD: batches, amplification, and what it is compared with (90 to 95)."""
 
-from __future__ import annotations
-
 import math
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,19 @@ from privet.accounting import Gaussian, delta
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.theorems.gaussian_profile import profile
 from privet.accounting.theorems.subsampling import amplified, shortcut_limit
-from privet.errors import InvalidParameter
 from privet.geometry import l2_ball
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check
 from privet.lectures.examples.amplification_proof import fixed_size, poisson
 from privet.lectures.examples.realised_batch import divided_by_expected_size, divided_by_realised_size
 from privet.lectures.grid import EPSILONS
-from privet.lectures.registry import check
+from privet.lectures.measures import listed, refuses
+from privet.lectures.toy_problems import unit_plan
 from privet.losses import CustomLoss
 from privet.privacy import Budget
 from privet.problems import glm
 from privet.sampling import Poisson
 from privet.solvers import dp_sgd, output_perturbation
-from privet.theory import plan_for, printed_order
+from privet.theory import printed_order
 
 
 @check("90", mutant={"realised": 0.0})
@@ -31,40 +31,30 @@ def divisor_of_a_batch(realised: float = 1.0) -> Finding:
     """Let the accountant read Poisson batches; compute the exact delta of a mean over the batch as printed."""
     leak = divided_by_realised_size if realised else divided_by_expected_size
     often, rarely = leak(rate=0.05), leak(rate=0.01)
-    return Finding.judged(
-        often.true <= often.accountant and rarely.true <= rarely.accountant,
+    told = (
         f"1,000 records, noise multiplier 1, epsilon 1: at rate 0.05 the accountant says delta {often.accountant:.2g}, "
         f"the truth is {often.true:.2g} ({often.true / often.accountant:.3g} times); at rate 0.01 "
         f"{rarely.accountant:.2g} and {rarely.true:.2g}. A batch of fixed size has a public |B|, and may be "
-        "divided by it.",
-        accountant_at_005=often.accountant,
-        true_at_005=often.true,
-        times_at_005=often.true / often.accountant,
-        accountant_at_001=rarely.accountant,
-        true_at_001=rarely.true,
+        "divided by it."
     )
+    numbers = {"accountant_at_005": often.accountant, "true_at_005": often.true}
+    numbers |= {"times_at_005": often.true / often.accountant, "accountant_at_001": rarely.accountant}
+    numbers |= {"true_at_001": rarely.true}
+    return Finding.judged(often.true <= often.accountant and rarely.true <= rarely.accountant, told, table=numbers)
 
 
 @check("91", mutant={"constant": 0.5})
 def amplification_without_replacement(constant: float = 1.0) -> Finding:
     """Account for Gaussian noise on batches of fixed size at the lemma's epsilon, and compare with (m/n) delta."""
     worst, least, points = 0.0, math.inf, 0
-    for batch, records in ((1, 1000), (1, 100), (1, 10), (1, 4), (1, 2), (9, 10)):
-        rate = batch / records
-        for noise in (0.5, 0.75, 1.0, 2.0, 4.0):  # in clips, of which a replaced record moves two
-            for e in EPSILONS:
-                base = profile(2.0 / noise, e)
-                run = Gaussian(noise_multiplier=noise).without_replacement(batch=batch, records=records)
-                true = delta(run, epsilon=amplified(e, base, rate)[0], neighbours="replace_one")
-                share = true / (constant * rate * base)
-                worst, least, points = max(worst, share), min(least, share), points + 1
-    return Finding.judged(
-        worst <= 1 + 1e-6,
-        f"At {points} points the exact delta is {least:.6f} to {worst:.6f} of the lemma's: it is tight.",
-        points=points,
-        largest_share=worst,
-        least_share=least,
-    )
+    sizes, noises = ((1, 1000), (1, 100), (1, 10), (1, 4), (1, 2), (9, 10)), (0.5, 0.75, 1.0, 2.0, 4.0)
+    for (batch, records), noise, e in product(sizes, noises, EPSILONS):
+        rate, base = batch / records, profile(2.0 / noise, e)  # a replaced record moves two clips
+        run = Gaussian(noise_multiplier=noise).without_replacement(batch=batch, records=records)
+        share = delta(run, epsilon=amplified(e, base, rate)[0], neighbours="replace_one") / (constant * rate * base)
+        worst, least, points = max(worst, share), min(least, share), points + 1
+    told = f"At {points} points the exact delta is {least:.6f} to {worst:.6f} of the lemma's: it is tight."
+    return Finding.judged(worst <= 1 + 1e-6, told, points=points, largest_share=worst, least_share=least)
 
 
 @check("92", mutant={"constant": 1.5})
@@ -73,14 +63,13 @@ def shortcut_of_amplification(constant: float = 2.0) -> Finding:
     rates, epsilons = np.geomspace(1e-6, 1.0, 60), np.linspace(0.005, 1.0, 200)
     worst = max(float(amplified(e, 0.0, q)[0] / (q * e)) for q in rates.tolist() for e in epsilons.tolist())
     limits = {f"limit_at_{q:g}".replace(".", "_"): shortcut_limit(q) for q in (0.1, 0.25, 0.4)}
-    return Finding.judged(
-        worst <= constant,
+    told = (
         f"For epsilon up to 1 the amplified epsilon is at most {worst:.6f} times rate × epsilon (e - 1 is the best "
         f"constant). With 2 it is true at every rate up to epsilon {shortcut_limit():.5f}, at rates 0.1, 0.25 and 0.4 "
-        f"up to {', '.join(f'{limit:.3f}' for limit in limits.values())}.",
-        largest_ratio=worst,
-        limit_at_every_rate=shortcut_limit(),
-        table=limits,
+        f"up to {listed(limits.values(), '.3f')}."
+    )
+    return Finding.judged(
+        worst <= constant, told, largest_ratio=worst, limit_at_every_rate=shortcut_limit(), table=limits
     )
 
 
@@ -114,14 +103,14 @@ def proof_for_poisson(share: float = 1.0) -> Finding:
 @check("94", mutant={"share": 0.5})
 def proof_for_fixed_size(share: float = 1.0) -> Finding:
     """Do the exercise: enumerate all batches of fixed size, replace a record, and check the worst event, both ways."""
-    found = {m: fixed_size(batch=m, claimed_rate=share * m / 8) for m in (1, 2, 4, 6)}
+    found = [fixed_size(batch=m, claimed_rate=share * m / 8) for m in (1, 2, 4, 6)]
     tight = fixed_size(table=(0,) * 8, claimed_rate=share * 0.25)
-    worst = max(max(lines.worst, lines.worst_back) for lines in (*found.values(), tight))
+    needed = [max(lines.worst, lines.worst_back) for lines in found]
+    worst = max(*needed, tight.worst, tight.worst_back)
     return Finding.judged(
-        worst <= 1 and max(lines.gap for lines in found.values()) < 1e-15,
-        f"For batches of 1, 2, 4 and 6 of 8 records "
-        f"{', '.join(f'{max(lines.worst, lines.worst_back):.3f}' for lines in found.values())} of (m/n) delta is "
-        f"needed, and {tight.worst:.9f} where no one else counts.",
+        worst <= 1 and max(lines.gap for lines in found) < 1e-15,
+        f"For batches of 1, 2, 4 and 6 of 8 records {listed(needed, '.3f')} of (m/n) delta is needed, and "
+        f"{tight.worst:.9f} where no one else counts.",
         largest_share_of_delta=worst,
         share_of_delta_at_worst=tight.worst,
     )
@@ -131,23 +120,14 @@ def proof_for_fixed_size(share: float = 1.0) -> Finding:
 def descent_against_output_perturbation(sign: float = 1.0) -> Finding:
     """Compare printed orders and proven bounds on a grid of n and d, and run both methods on a loss with two wells."""
     budget, worse, printed, points = Budget(epsilon=1.0, delta=1e-6), 0, [], 0
-    for n in (10**2, 10**3, 10**4, 10**6):
-        for d in (1, 10, 100, 10_000):
-            if math.sqrt(d) >= n:
-                continue
-            known = {"n": n, "d": d, "diameter": 1.0, "lipschitz": 1.0, "budget": budget}
-            descent, output = (
-                printed_order(name, **known)  # type: ignore[arg-type]
-                for name in ("last_iterate", "output_perturbation")
-            )
-            printed.append(sign * (output - descent))
-            proved = [
-                plan_for(
-                    n=n, d=d, radius=1.0, lipschitz=1.0, budget=budget, neighbours="replace_one", method=method
-                ).excess_risk
-                for method in ("last_linear", "output_perturbation")
-            ]
-            points, worse = points + 1, worse + (proved[0] > proved[1])
+    for n, d in product((10**2, 10**3, 10**4, 10**6), (1, 10, 100, 10_000)):
+        if math.sqrt(d) >= n:
+            continue
+        order = partial(printed_order, n=n, d=d, diameter=1.0, lipschitz=1.0, budget=budget)
+        printed.append(sign * (order("output_perturbation") - order("last_iterate")))
+        proved = partial(unit_plan, n=n, d=d, budget=budget)
+        points += 1
+        worse += proved("last_linear").excess_risk > proved("output_perturbation").excess_risk
     wells: Any = CustomLoss(
         value=lambda z, y: np.cos(np.asarray(z)) + y,
         derivative=lambda z, y: -np.sin(np.asarray(z)),
@@ -157,18 +137,12 @@ def descent_against_output_perturbation(sign: float = 1.0) -> Finding:
     )
     problem = glm(wells, [[1.0]] * 50, [0.0] * 50, row_norm=1.0, domain=l2_ball(radius=1.0))
     runs = dp_sgd(problem, budget=budget, steps=5, sampling=Poisson(sampling_rate=0.2), clip=1.0)
-    try:
-        output_perturbation(problem, budget=budget)
-        refused = False
-    except InvalidParameter:
-        refused = True
-    return Finding.judged(
-        min(printed) >= 0 and not worse and refused and runs.guarantee.epsilon <= 1,
+    refused = refuses(output_perturbation, problem, budget=budget)
+    told = (
         f"At {points} points with sqrt(d) < epsilon n the printed order of descent is at least {min(printed):.2g} "
         f"below that of output perturbation, and the proven bound is worse at {worse}; on a loss that is not convex "
-        f"DP-SGD keeps epsilon {runs.guarantee.epsilon:.4f}, and output perturbation is refused.",
-        within=True,
-        points=points,
-        least_gap_of_orders=min(printed),
-        proven_bounds_worse=worse,
+        f"DP-SGD keeps epsilon {runs.guarantee.epsilon:.4f}, and output perturbation is refused."
     )
+    numbers = {"points": points, "least_gap_of_orders": min(printed), "proven_bounds_worse": worse}
+    holds = min(printed) >= 0 and not worse and refused and runs.guarantee.epsilon <= 1
+    return Finding.judged(holds, told, within=True, table=numbers)

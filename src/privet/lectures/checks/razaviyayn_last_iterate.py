@@ -1,28 +1,23 @@
 """Razaviyayn, lecture 11, DP-GD: perturbing the algorithm, its noise, and its last iterate (83 to 89)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting.theorems.composition import optimal_delta
 from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
 from privet.geometry import l2_ball
-from privet.lectures import rule
-from privet.lectures.claim import Finding
-from privet.lectures.grid import DELTAS, EPSILONS, PAIRS, false_points
+from privet.lectures import Finding, check, rule
+from privet.lectures.grid import DELTAS, EPSILONS, PAIRS, false_points, scaled
+from privet.lectures.measures import Vector, apart, listed, longest, measured_noise
 from privet.lectures.noisy_runs import noisy_run
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import average_loss, largest_coordinate, linear
+from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, unit_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem
 from privet.solvers import ReleaseRule, Result
 from privet.solvers.plain_descent import projected_gradient_descent
-from privet.theory import last_iterate_bound, last_iterate_steps, plan_for, second_moment
+from privet.theory import last_iterate_bound, last_iterate_steps, second_moment
 
-Vector = NDArray[np.float64]
 _STEPS = (1, 10, 1_000, 100_000)
 _SMALL = [(e, d, t) for t in _STEPS for d in (*DELTAS, 0.5, 0.9, 0.99) for e in EPSILONS[1::2] if e < 1]
 
@@ -31,14 +26,8 @@ def _run(
     problem: RecordProblem, steps: int, noise: float, scale: float, seed: int, release: ReleaseRule = "all"
 ) -> Result:
     """The library's DP-GD with steps c/√t, `noise` the stddev of a mean gradient of Lipschitz 1."""
-    return noisy_run(
-        problem,
-        noise_multiplier=noise * problem.records,
-        steps=steps,
-        step_size=lambda t: scale / math.sqrt(t),
-        seed=seed,
-        release=release,
-    )
+    times, eta = noise * problem.records, lambda t: scale / math.sqrt(t)
+    return noisy_run(problem, noise_multiplier=times, steps=steps, step_size=eta, seed=seed, release=release)
 
 
 def _iterates(problem: RecordProblem, steps: int, noise: float, scale: float, seed: int) -> Vector:
@@ -54,19 +43,16 @@ def dp_gd(noise: float = 1.0) -> Finding:
     points = _iterates(wide, T, sigma, 0.5, 83)
     steps = 0.5 / np.sqrt(np.arange(1, T + 1))
     drawn = (points[:-1] - points[1:]) / steps[:, None] - rows.mean(axis=0)
-    spread = float(np.sqrt(np.mean(drawn**2)))
-    off = abs(spread / (noise * sigma) - 1) * math.sqrt(2 * drawn.size)
-    apart = float(np.abs(_run(wide, T, sigma, 0.5, 83, "last").coef - points[-1]).max())
-    furthest = float(np.linalg.norm(_iterates(narrow, T, sigma, 0.5, 83), axis=1).max())
-    return Finding.judged(
-        off < 5 and apart == 0 and furthest <= 0.5 * (1 + 1e-12),
-        f"The noise in {drawn.size} coordinates has standard deviation {spread:.5f} of {noise * sigma:.5f} ({off:.1f} "
-        f"standard errors), the output is the last iterate (to {apart:.0e}), and in a ball of radius 0.5 none is "
-        f"further than {furthest:.6f}.",
-        noise_stddev=spread,
-        standard_errors=off,
-        furthest=furthest,
+    deviation, off = measured_noise(drawn, noise * sigma)
+    from_last = apart(_run(wide, T, sigma, 0.5, 83, "last").coef, points[-1])
+    furthest = longest(_iterates(narrow, T, sigma, 0.5, 83))
+    told = (
+        f"The noise in {drawn.size} coordinates has standard deviation {deviation:.5f} of {noise * sigma:.5f} "
+        f"({off:.1f} standard errors), the output is the last iterate (to {from_last:.0e}), and in a ball of radius "
+        f"0.5 none is further than {furthest:.6f}."
     )
+    holds = off < 5 and from_last == 0 and furthest <= 0.5 * (1 + 1e-12)
+    return Finding.judged(holds, told, noise_stddev=deviation, standard_errors=off, furthest=furthest)
 
 
 @check("84", mutant={"constant": 1.0})
@@ -81,15 +67,13 @@ def steps_that_suffice(constant: float = 8.0) -> Finding:
         e for e in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if any(true(e, d, t) > d for d in (0.01, 0.1) for t in _STEPS)
     ]
     worst = max(true(e, d, t) / d for e, d, t in _SMALL)
-    return Finding.judged(
-        not false,
+    told = (
         f"False at {len(false)} of {len(_SMALL)} points with epsilon below 1, where delta is at most {worst:.2g} of "
-        f"what is allowed; among larger ones first false at epsilon {min(large, default=math.inf):g}.",
-        points=len(_SMALL),
-        false_points=len(false),
-        largest_share_of_delta=worst,
-        first_false_epsilon=min(large, default=math.inf),
+        f"what is allowed; among larger ones first false at epsilon {min(large, default=math.inf):g}."
     )
+    numbers = {"points": len(_SMALL), "false_points": len(false), "largest_share_of_delta": worst}
+    numbers |= {"first_false_epsilon": min(large, default=math.inf)}
+    return Finding.judged(not false, told, table=numbers)
 
 
 @check("85", mutant={"constant": 1.0})
@@ -102,52 +86,44 @@ def price_of_a_step(constant: float = 8.0) -> Finding:
     printed = [total(e, d, t, math.log(1 / d)) / d for e, d, t in _SMALL]
     proper = [total(e, d, t, math.log((t + 1) / d)) / d for e, d, t in _SMALL]
     false = sum(share > 1 + 1e-9 for share in printed)
-    return Finding.judged(
-        not false,
+    told = (
         f"False at {false} of {len(_SMALL)} points: the total is at most {max(printed):.6f} of delta. The argument "
         f"leaves only delta/(T + 1) for the slack, and with ln((T + 1)/delta) the total is at most {max(proper):.6f} "
-        "of it; the 8 has room for the difference.",
-        points=len(_SMALL),
-        false_points=false,
-        largest_share_of_delta=max(printed),
-        largest_share_when_corrected=max(proper),
+        "of it; the 8 has room for the difference."
     )
+    numbers = {"points": len(_SMALL), "false_points": false, "largest_share_of_delta": max(printed)}
+    numbers |= {"largest_share_when_corrected": max(proper)}
+    return Finding.judged(not false, told, table=numbers)
 
 
 @check("86", mutant={"constant": 1.0})
 def noise_of_dp_gd(constant: float = 8.0) -> Finding:
     """Hold the printed noise on 408 pairs and 1 to 100,000 steps against the exact accountant, and count its waste."""
-    known, false, ratios, waste = rule("advanced_composition"), 0, [], {}
+    false, ratios, waste = 0, list[float](), {}
     exact = {pair: largest_mu(*pair) for pair in PAIRS}
     for t in _STEPS:
-
-        def multiplier(e: float, d: float, t: int = t) -> float:
-            return constant / 8.0 * known.multiplier(e, d, t) / math.sqrt(t)
-
+        multiplier = scaled("advanced_composition", constant / 8.0, t)
         false += len(false_points(multiplier))
         ratios += [multiplier(*pair) * mu for pair, mu in exact.items()]
         waste[f"waste_at_{t}"] = multiplier(1.0, 1e-5) * exact[1.0, 1e-5]
-    sigma = constant / 8 * known.printed_noise(epsilon=1.0, delta=1e-5, steps=100, sensitivity=2.0)
-    literal = epsilon_bounds(10 * 2.0 / math.sqrt(sigma), 1e-5)[1]
-    return Finding.judged(
-        not false,
-        f"False at {false} of {4 * len(PAIRS)} points; the noise is {min(ratios):.2f} to {max(ratios):.0f} "
-        f"times what is needed ({', '.join(f'{w:.1f}' for w in waste.values())} for (1, 1e-5) and 1 to 100,000 steps). "
-        f"Read as a variance, 100 steps of sensitivity 2 asked for 1 would cost {literal:.3g}.",
-        points=4 * len(PAIRS),
-        false_points=false,
-        least_waste=min(ratios),
-        largest_waste=max(ratios),
-        literal_variance=literal,
-        table=waste,
+    sigma = (
+        constant / 8 * rule("advanced_composition").printed_noise(epsilon=1.0, delta=1e-5, steps=100, sensitivity=2.0)
     )
+    literal = epsilon_bounds(10 * 2.0 / math.sqrt(sigma), 1e-5)[1]
+    told = (
+        f"False at {false} of {4 * len(PAIRS)} points; the noise is {min(ratios):.2f} to {max(ratios):.0f} "
+        f"times what is needed ({listed(waste.values(), '.1f')} for (1, 1e-5) and 1 to 100,000 steps). "
+        f"Read as a variance, 100 steps of sensitivity 2 asked for 1 would cost {literal:.3g}."
+    )
+    numbers = {"points": 4 * len(PAIRS), "false_points": false, "least_waste": min(ratios)}
+    numbers |= {"largest_waste": max(ratios), "literal_variance": literal}
+    return Finding.judged(not false, told, table=numbers | waste)
 
 
 @check("87", mutant={"power": 1.0})
 def shamir_and_zhang(power: float = 0.5, full: bool = False) -> Finding:
     """Run steps c/sqrt(t) on the largest of T + 1 coordinates, and with noise on linear losses, below the bound."""
-    T, worst = 8_192 if full else 1_600, 0.0
-    seen: dict[str, float] = {}
+    T, worst, seen = 8_192 if full else 1_600, 0.0, dict[str, float]()
     problem, least = largest_coordinate(T + 1)
     for scale in (0.5, 2.0) if full else (2.0,):
         path = projected_gradient_descent(
@@ -163,16 +139,13 @@ def shamir_and_zhang(power: float = 0.5, full: bool = False) -> Finding:
     runs = [_iterates(noisy, steps, sigma, 1.0, seed)[-1] for seed in range(40 if full else 4)]
     excess = float(np.mean([average_loss(noisy, w) for w in runs])) + float(np.linalg.norm(rows.mean(axis=0)))
     bound = (4.0 + 1.0 + 3 * sigma**2) * (2 + math.log(steps)) / steps**power
-    return Finding.judged(
-        worst <= 1 and excess <= bound,
+    told = (
         f"After {T:,} steps the last iterate is off by {seen['excess_at_2']:.4f} where {seen['bound_at_2']:.4f} is "
         f"claimed (no descent that sees {T:,} gradients gets below {1 / math.sqrt(T + 1):.4f}), with noise by "
-        f"{excess:.4f} where {bound:.4f} is.",
-        largest_share_of_bound=worst,
-        excess_with_noise=excess,
-        bound_with_noise=bound,
-        table=seen,
+        f"{excess:.4f} where {bound:.4f} is."
     )
+    numbers = {"largest_share_of_bound": worst, "excess_with_noise": excess, "bound_with_noise": bound}
+    return Finding.judged(worst <= 1 and excess <= bound, told, table=numbers | seen)
 
 
 @check("88", mutant={"best": 2.0})
@@ -186,12 +159,9 @@ def best_step_scale(best: float = 1.0) -> Finding:
         return found.value
 
     claimed = best * D / math.sqrt(moment)
-    scales = claimed * np.geomspace(0.1, 10.0, 201)
-    least = min(bound(float(c)) for c in scales)
+    least = min(bound(c) for c in (claimed * np.geomspace(0.1, 10.0, 201)).tolist())
     closed = 2 * D * math.sqrt(moment) * (2 + math.log(T)) / math.sqrt(T)
-    row = np.zeros((1, d))
-    row[0, 0] = 1.0
-    points = _iterates(linear(row), 400, sigma, 1.0, 88)
+    points = _iterates(linear(np.eye(1, d)), 400, sigma, 1.0, 88)
     seen = float(np.mean(np.sum((np.diff(points, axis=0) * np.sqrt(np.arange(1, 401))[:, None]) ** 2, axis=1)))
     error = math.sqrt((4 * sigma**2 + 2 * d * sigma**4) / 400)
     return Finding.judged(
@@ -214,29 +184,20 @@ def order_of_the_last_iterate(power: float = 1.0) -> Finding:
     """Fit how the planner's bound for the last iterate grows with sqrt(d)/n, its logarithm of T taken out."""
 
     def proved(n: int, d: int) -> float:
-        found = plan_for(
-            n=n,
-            d=d,
-            radius=1.0,
-            lipschitz=1.0,
-            budget=Budget(epsilon=0.9, delta=1e-6),
-            neighbours="replace_one",
-            method="last",
-        )
+        found = unit_plan("last", n=n, d=d, budget=Budget(epsilon=0.9, delta=1e-6))
         return found.excess_risk / (2 + math.log(found.steps or 1))
 
     with_n = -math.log(proved(10**8, 100) / proved(10**6, 100)) / math.log(100)
     with_d = math.log(proved(10**8, 10_000) / proved(10**8, 100)) / math.log(10)
-    ratio = 1e-9
-    T = last_iterate_steps(ratio)
-    best = min((2 + math.log(t)) * math.sqrt(1 / t + ratio) for t in np.geomspace(T / 30, 30 * T, 4_001).tolist()) / (
-        (2 + math.log(T)) * math.sqrt(1 / T + ratio)
-    )
-    return Finding.judged(
-        abs(with_n - power) < 0.05 and abs(with_d - power) < 0.05 and best >= 1 - 1e-12,
+
+    def shape(t: float) -> float:
+        return (2 + math.log(t)) * math.sqrt(1 / t + 1e-9)
+
+    T = last_iterate_steps(1e-9)
+    best = min(shape(t) for t in np.geomspace(T / 30, 30 * T, 4_001).tolist()) / shape(T)
+    told = (
         f"Without its logarithm the bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the power "
-        f"{with_d:.3f}, where {power:g} is claimed; no other T has a bound below {best:.9f} of the chosen one's.",
-        power_of_n=with_n,
-        power_of_root_d=with_d,
-        best_of_other_steps=best,
+        f"{with_d:.3f}, where {power:g} is claimed; no other T has a bound below {best:.9f} of the chosen one's."
     )
+    holds = abs(with_n - power) < 0.05 and abs(with_d - power) < 0.05 and best >= 1 - 1e-12
+    return Finding.judged(holds, told, power_of_n=with_n, power_of_root_d=with_d, best_of_other_steps=best)

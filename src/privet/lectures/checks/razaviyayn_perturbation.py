@@ -1,29 +1,21 @@
 """Razaviyayn, lecture 11, recap of private optimisation: output and objective perturbation (76 to 82)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.clipping import Clip
-from privet.errors import InvalidParameter
 from privet.geometry import l2_ball, whole_space
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check
 from privet.lectures.examples import tilted_median as example
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import separable
+from privet.lectures.measures import Vector, apart, listed, measured_noise, refuses
+from privet.lectures.toy_problems import BUDGET, separable, unit_plan
 from privet.losses import AbsoluteLoss, HuberLoss, LogisticLoss, Loss
-from privet.privacy import Budget
 from privet.problems import LinearProblem, glm
 from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import ObjectivePerturbation, objective_perturbation, output_perturbation
 from privet.solvers.minimise import Minimiser
-from privet.theory import plan_for, trivial_bound
-
-Vector = NDArray[np.float64]
-_BUDGET = Budget(epsilon=1.0, delta=1e-5)
+from privet.theory import trivial_bound
 
 
 def _logistic(n: int, d: int, *, seed: int, radius: float | None = None, ridge: float = 0.0) -> LinearProblem:
@@ -58,15 +50,14 @@ def regularised_risk(share: float = 1.0) -> Finding:
         return _risk(plain, w) + share * 0.3 / 2 * float(w @ w)
 
     numeric = np.array([(objective(w + h * e) - objective(w - h * e)) / (2 * h) for e in np.eye(4)])
-    off = float(np.abs(numeric - problem.plain_gradient(w)).max())
+    off = apart(numeric, problem.plain_gradient(w))
     sums = [p.gradient_sum(w, rule=Clip(clip=0.2)).units for p in (problem, plain)]
     same = bool((sums[0] == sums[1]).all())
-    return Finding.judged(
-        off < 1e-8 and same,
+    told = (
         f"The printed objective's slope is within {off:.1e} of the library's gradient, and the clipped sums with and "
-        f"without penalty {'agree to the last bit' if same else 'differ'}: it depends on no data.",
-        largest_difference=off,
+        f"without penalty {'agree to the last bit' if same else 'differ'}: it depends on no data."
     )
+    return Finding.judged(off < 1e-8 and same, told, largest_difference=off)
 
 
 @check("77", mutant={"power": 1.0})
@@ -74,35 +65,28 @@ def output_perturbation_order(power: float = 0.5, full: bool = False) -> Finding
     """Fit how the explicit bound grows with sqrt(d)/n, and run the solver below it."""
 
     def proved(n: int, d: int) -> float:
-        found = plan_for(
-            n=n, d=d, radius=1.0, lipschitz=1.0, budget=_BUDGET, neighbours="replace_one", method="output_perturbation"
-        )
-        return found.excess_risk
+        return unit_plan("output_perturbation", n=n, d=d, budget=BUDGET).excess_risk
 
     with_n = -math.log(proved(10**6, 16) / proved(10**4, 16)) / math.log(100)
     with_d = math.log(proved(10**6, 1024) / proved(10**6, 16)) / math.log(8)  # of sqrt(d)
     sizes = ((200, 5), (2_000, 5), (2_000, 50)) if full else ((200, 5),)
-    runs, worst = 40 if full else 8, 0.0
-    seen: dict[str, float] = {}
+    runs, worst, seen = 40 if full else 8, 0.0, dict[str, float]()
     for n, d in sizes:
-        problem = _logistic(n, d, seed=77, radius=1.0)
+        problem, random = _logistic(n, d, seed=77, radius=1.0), fixed_seed_invalidates_guarantee(77)
         least = _least_risk(problem)
-        random = fixed_seed_invalidates_guarantee(77)
-        found = [output_perturbation(problem, budget=_BUDGET, random=random) for _ in range(runs)]
+        found = [output_perturbation(problem, budget=BUDGET, random=random) for _ in range(runs)]
         excess = float(np.mean([_risk(problem, result.coef) - least for result in found]))
         bound = float(found[0].bound or math.nan)
         seen |= {f"excess_{n}_{d}": excess, f"bound_{n}_{d}": bound}
         worst = max(worst, excess / bound)
-    return Finding.judged(
-        abs(with_n - power) < 0.02 and abs(with_d - power) < 0.02 and worst <= 1,
+    told = (
         f"The bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the power {with_d:.3f}, where "
         f"{power:g} is claimed; the solver's excess is {seen['excess_200_5']:.3f}, its bound "
-        f"{seen['bound_200_5']:.3f} for 200 records in 5 dimensions.",
-        power_of_n=with_n,
-        power_of_root_d=with_d,
-        largest_share_of_bound=worst,
-        table=seen,
+        f"{seen['bound_200_5']:.3f} for 200 records in 5 dimensions."
     )
+    numbers = {"power_of_n": with_n, "power_of_root_d": with_d, "largest_share_of_bound": worst}
+    holds = abs(with_n - power) < 0.02 and abs(with_d - power) < 0.02 and worst <= 1
+    return Finding.judged(holds, told, table=numbers | seen)
 
 
 @check("78", mutant={"constant": 0.5})
@@ -116,22 +100,19 @@ def trivial_algorithm(constant: float = 1.0) -> Finding:
     points[150:] *= rng.random((150, 1))
     ends = np.array([[radius, 0.0, 0.0], [-radius, 0.0, 0.0]])
     claimed = constant * trivial_bound(distance=2 * radius, lipschitz=1.0).value
-    same = np.tile([1.0, 0.0, 0.0], (40, 1))
     losses: dict[str, tuple[Loss, Vector, float]] = {
         "logistic": (LogisticLoss(), X, 1.0),
         "absolute": (AbsoluteLoss(), X, 0.0),
+        "linear": (AbsoluteLoss(), np.tile([1.0, 0.0, 0.0], (40, 1)), -10.0),  # |<x, w> + 10| is linear on the ball
     }
-    losses["linear"] = (AbsoluteLoss(), same, -10.0)  # |<x, w> + 10| is linear on the ball
     for name, (loss, rows, label) in losses.items():
         values = [float(np.mean(loss.value(rows @ w, np.full(40, label)))) for w in (*points, *ends)]
         worst[name] = max(values) - min(values)
-    return Finding.judged(
-        max(worst.values()) <= claimed * (1 + 1e-12),
+    told = (
         f"On a ball of diameter {2 * radius:g} with Lipschitz constant 1, any two points' risks differ by at most "
-        f"{max(worst.values()):.6f} (a linear loss); {claimed:.6f} is claimed.",
-        claimed=claimed,
-        table=worst,
+        f"{max(worst.values()):.6f} (a linear loss); {claimed:.6f} is claimed."
     )
+    return Finding.judged(max(worst.values()) <= claimed * (1 + 1e-12), told, claimed=claimed, table=worst)
 
 
 def _argmin(records: list[float], strength: float) -> float:
@@ -150,25 +131,16 @@ def limits_of_output_perturbation(constant: float = 1.0) -> Finding:
     other = [-far, *balanced[1:]]
     moves = {f"move_at_{k}": abs(_argmin(balanced, 10.0**-k) - _argmin(other, 10.0**-k)) for k in (0, 1, 2, 3)}
     claimed = {f"move_at_{k}": constant * 2.0 / (10.0**-k * n) for k in (0, 1, 2, 3)}
-    refused = 0
-    for problem in (
-        glm("absolute", [[1.0]] * 4, [0.0] * 4, row_norm=1.0, domain=l2_ball(radius=1.0)),
-        glm("logistic", [[1.0]] * 4, [0, 1, 0, 1], row_norm=1.0),
-    ):
-        try:
-            output_perturbation(problem, budget=_BUDGET, regularisation=0.0)
-        except InvalidParameter:
-            refused += 1
+    kinked = glm("absolute", [[1.0]] * 4, [0.0] * 4, row_norm=1.0, domain=l2_ball(radius=1.0))
+    free = glm("logistic", [[1.0]] * 4, [0, 1, 0, 1], row_norm=1.0)
+    refused = sum(refuses(output_perturbation, at, budget=BUDGET, regularisation=0.0) for at in (kinked, free))
     off = max(abs(moves[name] / claimed[name] - 1) for name in moves)
-    return Finding.judged(
-        off < 1e-4 and refused == 2,
+    told = (
         f"The minimiser moves by {moves['move_at_0']:.4f}, {moves['move_at_1']:.3f}, {moves['move_at_2']:.2f} and "
         f"{moves['move_at_3']:.1f} for regularisation 1, 0.1, 0.01 and 0.001, without limit as it vanishes; the "
-        f"library refuses to go without it ({refused} of 2 cases).",
-        largest_difference=off,
-        refused=refused,
-        table=moves,
+        f"library refuses to go without it ({refused} of 2 cases)."
     )
+    return Finding.judged(off < 1e-4 and refused == 2, told, largest_difference=off, refused=refused, table=moves)
 
 
 @check("80", mutant={"noise": 0.5})
@@ -177,23 +149,17 @@ def objective_perturbation_tilts(noise: float = 1.0) -> Finding:
     drawn, stddev = [], math.nan
     problem = _logistic(400, 60, seed=80)
     for run in range(4):
-        found = objective_perturbation(
-            problem, budget=_BUDGET, radius=2.0, random=fixed_seed_invalidates_guarantee(run)
-        )
+        found = objective_perturbation(problem, budget=BUDGET, radius=2.0, random=fixed_seed_invalidates_guarantee(run))
         tilt = ObjectivePerturbation(radius=2.0).tilt(found.plan, problem)
         stddev = tilt.noise_multiplier * tilt.clip
         drawn.append(-(problem.records * problem.plain_gradient(found.coef) + tilt.strength * found.coef))
     tilts = np.concatenate(drawn)
-    spread = float(np.sqrt(np.mean(tilts**2)))
-    off = abs(spread / (noise * stddev) - 1) * math.sqrt(2 * tilts.size)
-    return Finding.judged(
-        off < 5,
+    spread, off = measured_noise(tilts, noise * stddev)
+    told = (
         f"Where the solver stops, the slope of the untilted sum has standard deviation {spread:.4f} in {tilts.size} "
-        f"coordinates, where {noise * stddev:.4f} is claimed ({off:.1f} standard errors).",
-        spread=spread,
-        claimed=noise * stddev,
-        standard_errors=off,
+        f"coordinates, where {noise * stddev:.4f} is claimed ({off:.1f} standard errors)."
     )
+    return Finding.judged(off < 5, told, spread=spread, claimed=noise * stddev, standard_errors=off)
 
 
 @check("81", mutant={"power": 0.5})
@@ -202,23 +168,20 @@ def objective_perturbation_order(power: float = 1.0, full: bool = False) -> Find
 
     def solved(n: int, d: int, runs: int = 1) -> tuple[float, float]:
         problem, random = _logistic(n, d, seed=81), fixed_seed_invalidates_guarantee(81)
-        found = [objective_perturbation(problem, budget=_BUDGET, radius=0.5, random=random) for _ in range(runs)]
+        found = [objective_perturbation(problem, budget=BUDGET, radius=0.5, random=random) for _ in range(runs)]
         inside = _logistic(n, d, seed=81, radius=0.5)
         risks = [_risk(problem, result.coef) for result in found]
         return float(found[0].bound or math.nan), float(np.mean(risks)) - _least_risk(inside, 200)
 
     (few, excess), (many, _), (wide, _) = solved(500, 16, 40 if full else 4), solved(4_000, 16), solved(500, 64)
     with_n, with_d = -math.log(many / few) / math.log(8), math.log(wide / few) / math.log(2)
-    return Finding.judged(
-        abs(with_n - power) < 0.1 and abs(with_d - power) < 0.15 and excess <= few,
+    told = (
         f"The bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the power {with_d:.3f}, where "
         f"{power:g} is claimed; for 500 records in 16 dimensions the excess over the points within 0.5 is "
-        f"{excess:.3f}, proven {few:.3f}.",
-        power_of_n=with_n,
-        power_of_root_d=with_d,
-        excess=excess,
-        bound=few,
+        f"{excess:.3f}, proven {few:.3f}."
     )
+    holds = abs(with_n - power) < 0.1 and abs(with_d - power) < 0.15 and excess <= few
+    return Finding.judged(holds, told, power_of_n=with_n, power_of_root_d=with_d, excess=excess, bound=few)
 
 
 @check("82", mutant={"probability": 0.25})
@@ -230,19 +193,14 @@ def tilted_median(probability: float = 0.5, full: bool = False) -> Finding:
         seen[f"moved_point_at_{spread:g}".replace(".", "_")] = share = example.far_point_comes_out(spread, draws=draws)
         exact = example.exact_chance(spread)
         off = max(off, abs(share - exact) / math.sqrt(exact * (1 - exact) / draws))
-    refused = False
-    try:
-        problem = glm("absolute", [[1.0]] * 2, example.POINTS, row_norm=1.0)
-        objective_perturbation(problem, budget=_BUDGET, radius=200.0)
-    except InvalidParameter:
-        refused = True
+    median = glm("absolute", [[1.0]] * 2, example.POINTS, row_norm=1.0)
+    refused = refuses(objective_perturbation, median, budget=BUDGET, radius=200.0)
     near = abs(seen["moved_point_at_0_1"] - probability) * math.sqrt(4 * draws)
-    return Finding.judged(
-        near < 5 and off < 5 and refused and left == -right,
-        f"The moved point comes out with probability {', '.join(f'{share:.3f}' for share in seen.values())} for "
+    told = (
+        f"The moved point comes out with probability {listed(seen.values(), '.3f')} for "
         f"tilts of standard deviation 0.1, 1, 2 and 5 (Phi(2/s) - 1/2 to {off:.1f} standard errors): 1/2 as the tilt "
-        "vanishes. The library refuses the kink.",
-        within=True,
-        standard_errors=off,
-        table=seen,
+        "vanishes. The library refuses the kink."
+    )
+    return Finding.judged(
+        near < 5 and off < 5 and refused and left == -right, told, within=True, standard_errors=off, table=seen
     )

@@ -1,31 +1,26 @@
-"""Razaviyayn, lecture 11, recap of privacy: definitions, Gaussian noise, post-processing (65 to 71)."""
-
-from __future__ import annotations
+"""Razaviyayn, lecture 11, recap of privacy: definitions, Gaussian noise, post-processing, composition (65 to 75)."""
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from privet.accounting import Gaussian, delta
+from privet.accounting import Approximate, Gaussian, RandomizedResponse, compare, delta, epsilon
 from privet.accounting.pairs.elementary import GaussianPair, LaplacePair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Pair
-from privet.accounting.theorems.conversions import gaussian_tail
-from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
+from privet.accounting.theorems.composition import Cost, advanced, basic, optimal_delta, optimal_epsilon
+from privet.accounting.theorems.conversions import gaussian_tail, group, group_mu
+from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bounds, largest_mu, profile
 from privet.clipping import Clip
 from privet.geometry import box
-from privet.lectures import rule
-from privet.lectures.claim import Finding
-from privet.lectures.grid import PAIRS, exact_ratio, false_points, first_false
-from privet.lectures.registry import check
+from privet.lectures import Finding, check
+from privet.lectures.grid import DELTAS, PAIRS, false_points, first_falses, least_ratio, scaled
+from privet.lectures.measures import Vector, kolmogorov
 from privet.noise import add_gaussian
 from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sums import record_sum
-
-Vector = NDArray[np.float64]
 
 
 @check("65", mutant={"exponent": 0.5})
@@ -38,20 +33,10 @@ def definition_of_privacy(exponent: float = 1.0) -> Finding:
     events = (np.arange(2**p.size)[:, None] >> np.arange(p.size)) & 1
     needed = events @ p - math.exp(exponent * eps) * (events @ q)
     priced = delta(Gaussian(noise_multiplier=1 / mu), epsilon=eps, neighbours="add_remove")
+    told = f"Of {len(events):,} events the worst needs a delta of {needed.max():.9f}; the library says {priced:.9f}."
     return Finding.judged(
-        abs(float(needed.max()) / priced - 1) < 1e-9,
-        f"Of {len(events):,} events the worst needs a delta of {needed.max():.9f}; the library says {priced:.9f}.",
-        events=len(events),
-        worst_event=needed.max(),
-        delta=priced,
+        abs(float(needed.max()) / priced - 1) < 1e-9, told, events=len(events), worst_event=needed.max(), delta=priced
     )
-
-
-def _distance(sample: Vector, law: Pair) -> float:
-    """Kolmogorov's distance of a sample from the law of a privacy loss, times the root of the sample's size."""
-    ordered = np.sort(sample)
-    below, steps = np.asarray(law.below(ordered)[0]), np.arange(sample.size + 1) / sample.size
-    return float(max((steps[1:] - below).max(), (below - steps[:-1]).max())) * math.sqrt(sample.size)
 
 
 @check("66", mutant={"drawn_from_first": 0.0})
@@ -61,16 +46,13 @@ def privacy_loss(drawn_from_first: float = 1.0) -> Finding:
     units = np.full(n, round(drawn_from_first * mu * 2**20), dtype=np.int64)
     drawn = add_gaussian(units, step=2.0**-20, noise_stddev=1.0, random=fixed_seed_invalidates_guarantee(66))
     loss = mu * drawn - mu**2 / 2
-    far, mean = _distance(loss, GaussianPair(mu)), float(loss.mean())
+    far, mean = kolmogorov(loss, GaussianPair(mu)), float(loss.mean())
     change = float(np.exp(-loss).mean())  # 1 in expectation, as all of Q's mass is under P's support
-    return Finding.judged(
-        far < 2.7,  # exceeded by chance less than once in 10⁶ times
+    told = (
         f"{n:,} losses have mean {mean:.4f} of {mu**2 / 2:.4f} and E[e^-L] = {change:.3f} of 1; their law is {far:.2f} "
-        "from the library's, in units where 2.7 is chance once in a million.",
-        mean=mean,
-        kolmogorov=far,
-        mean_of_inverse_ratio=change,
+        "from the library's, in units where 2.7 is chance once in a million."
     )
+    return Finding.judged(far < 2.7, told, mean=mean, kolmogorov=far, mean_of_inverse_ratio=change)
 
 
 @check("67", mutant={"factor": 0.5})
@@ -85,15 +67,13 @@ def tail_of_the_privacy_loss(factor: float = 1.0) -> Finding:
         worst = max(worst, float(((p - np.exp(eps) * q)[seen] / p[seen]).max()))
     mu = largest_mu(1.0, 1e-5)
     tail, exact = gaussian_tail(1.0, epsilon=1.0), profile(1.0, 1.0)
-    return Finding.judged(
-        worst <= factor and exact < tail,
+    told = (
         f"Delta is never more than {worst:.4f} of the tail. The converse is false: mu = 1 has P(L > 1) = {tail:.4f} "
-        f"but delta {exact:.4f}, and noise for (1, 1e-5) has a tail of {gaussian_tail(mu, epsilon=1.0):.3g}.",
-        largest_ratio=worst,
-        tail_at_mu_1=tail,
-        delta_at_mu_1=exact,
-        tail_at_1e_5=gaussian_tail(mu, epsilon=1.0),
+        f"but delta {exact:.4f}, and noise for (1, 1e-5) has a tail of {gaussian_tail(mu, epsilon=1.0):.3g}."
     )
+    numbers: dict[str, float] = {"largest_ratio": worst, "tail_at_mu_1": tail, "delta_at_mu_1": exact}
+    numbers |= {"tail_at_1e_5": gaussian_tail(mu, epsilon=1.0)}
+    return Finding.judged(worst <= factor and exact < tail, told, table=numbers)
 
 
 def _clipped_sums(table: Vector, clip: float, relation: str) -> list[tuple[Vector, Vector]]:
@@ -121,45 +101,35 @@ def sensitivity(order: float = 2.0) -> Finding:
         found[relation] = max(float(np.linalg.norm(a - b, ord=order)) for a, b in pairs)
         priced = delta(Gaussian(noise_multiplier=noise), epsilon=eps, neighbours=relation)
         off = max(off, abs(profile(found[relation] / (noise * clip), eps) / priced - 1))
-    return Finding.judged(
-        off < 1e-6,
+    told = (
         f"Of sums clipped to {clip:g} the largest moves are {found['replace_one']:.6f} (replaced), "
         f"{found['zero_out']:.6f} (zeroed out) and {found['add_remove']:.6f} (added); the accountants count "
-        f"just these, to {off:.1e}.",
-        largest_gap=off,
-        table=found,
+        f"just these, to {off:.1e}."
     )
+    return Finding.judged(off < 1e-6, told, largest_gap=off, table=found)
 
 
 @check("69", mutant={"constant": 0.5})
 def gaussian_mechanism(constant: float = 1.0) -> Finding:
     """Hold the classical noise on 408 pairs against the exact accountant; then read its variance literally."""
-
-    def multiplier(e: float, d: float) -> float:
-        return constant * rule("classical").multiplier(e, d, 1)
-
+    multiplier = scaled("classical", constant)
     false = false_points(multiplier)
     below = [pair for pair in false if pair[0] <= 1]
-    frontiers = {f"first_false_at_{d:.0e}": first_false(multiplier, d) for d in (1e-1, 1e-3, 1e-5, 1e-8, 1e-12)}
+    frontiers = first_falses(multiplier)
 
     def literal(sensitivity: float) -> float:
         """What (1, 1e-5) becomes if the printed σ is taken for the variance."""
         return epsilon_bounds(sensitivity / math.sqrt(sensitivity * multiplier(1.0, 1e-5)), 1e-5)[1]
 
-    return Finding.judged(
-        not below,
+    told = (
         f"False at {len(false)} of {len(PAIRS)} points, {len(below)} of them with epsilon up to 1; from "
         f"{frontiers['first_false_at_1e-05']:.3g} on at delta = 1e-5. Read as a variance it would give epsilon "
-        f"{literal(2.0):.3g} for 1 at sensitivity 2, and {literal(20.0):.3g} at 20.",
-        within=bool(false),
-        false_points=len(false),
-        false_points_up_to_1=len(below),
-        least_ratio=min(exact_ratio(multiplier, e, d) for e, d in PAIRS),
-        literal_variance_at_2=literal(2.0),
-        literal_variance_at_20=literal(20.0),
-        literal_variance_of_a_mean_of_1000=literal(0.002),
-        table=frontiers,
+        f"{literal(2.0):.3g} for 1 at sensitivity 2, and {literal(20.0):.3g} at 20."
     )
+    numbers = {"false_points": len(false), "false_points_up_to_1": len(below), "least_ratio": least_ratio(multiplier)}
+    numbers |= {"literal_variance_at_2": literal(2.0), "literal_variance_at_20": literal(20.0)}
+    numbers |= {"literal_variance_of_a_mean_of_1000": literal(0.002)}
+    return Finding.judged(not below, told, within=bool(false), table=numbers | frontiers)
 
 
 @check("70", mutant={"constant": 0.5})
@@ -185,12 +155,8 @@ def post_processing(peeks: float = 0.0) -> Finding:
     edges = np.linspace(-9.0, 10.0, 19_001)
     middle = (edges[:-1] + edges[1:]) / 2
     p, q = np.diff(ndtr(edges - 1.0 - peeks)), np.diff(ndtr(edges))  # the data move the outcome by 1
-    projected = box(low=-1.0, high=1.0, size=middle.size).project(middle)  # each outcome on [−1, 1]
-    ways = {
-        "rounded": np.rint(middle),
-        "projected": projected,
-        "sign": np.sign(middle),
-    }
+    interval = box(low=-1.0, high=1.0, size=middle.size)  # each outcome on [−1, 1]
+    ways = {"rounded": np.rint(middle), "projected": interval.project(middle), "sign": np.sign(middle)}
     epsilons, after = (0.0, 0.5, 1.0, 2.0), {}
     before = [delta(Gaussian(noise_multiplier=1.0), epsilon=e, neighbours="add_remove") for e in epsilons]
     for name, outcome in ways.items():
@@ -200,15 +166,97 @@ def post_processing(peeks: float = 0.0) -> Finding:
             float(np.maximum(first - math.exp(e) * second, 0.0).sum()) / b
             for e, b in zip(epsilons, before, strict=True)
         )
-    heads = (
-        0.9 * p[middle > 0].sum() + 0.1 * p[middle <= 0].sum(),
-        0.9 * q[middle > 0].sum() + 0.1 * q[middle <= 0].sum(),
-    )
+    heads = [0.9 * law[middle > 0].sum() + 0.1 * law[middle <= 0].sum() for law in (p, q)]
     after["randomised"] = max((heads[0] - math.exp(e) * heads[1]) / b for e, b in zip(epsilons, before, strict=True))
+    told = f"Delta after post-processing, of what it was: {', '.join(f'{way} {after[way]:.4f}' for way in after)}."
+    return Finding.judged(max(after.values()) <= 1.0, told, table=after)
+
+
+@check("72", mutant={"constant": 0.5})
+def group_privacy(constant: float = 1.0) -> Finding:
+    """Compare the group's delta with the exact one of Gaussian noise, at 408 pairs and groups of 2, 3, 5 and 10."""
+    ratios = {}
+    for e, d in PAIRS:
+        mu = largest_mu(e, d)
+        for k in (2, 3, 5, 10):
+            claimed = constant * group(e, d, k)[1]
+            ratios[e, d, k] = claimed / profile(group_mu(mu, k), k * e) if claimed < 1 else math.inf
+    false = sum(ratio < 1 - 1e-9 for ratio in ratios.values())
+    claimed, true = constant * group(1.0, 1e-6, 10)[1], profile(group_mu(largest_mu(1.0, 1e-6), 10), 10.0)
+    told = (
+        f"False at {false} of {len(ratios)} points; nearly an equality where epsilon is small (claimed is "
+        f"{min(ratios.values()):.7f} of the truth), but for (1, 1e-6) and 10 records it says {claimed:.3g} where "
+        f"Gaussian noise gives {true:.2g}."
+    )
+    numbers: dict[str, float] = {"points": len(ratios), "false_points": false, "least_ratio": min(ratios.values())}
+    numbers |= {"claimed_for_10": claimed, "true_for_10": true}
+    return Finding.judged(not false, told, table=numbers)
+
+
+@check("73", mutant={"factor": 0.9})
+def basic_composition(factor: float = 1.0) -> Finding:
+    """Compose worst-case steps of unlike epsilons exactly, and look up delta at the sum of the epsilons."""
+    mixed = [Cost(0.1, 1e-6, 5), Cost(0.5, 0.0, 2), Cost(1.0, 1e-5)]
+    gaps, worst = [], 0.0
+    for run in (mixed, [Cost(1.0, 0.0, 3)], [Cost(0.5, 1e-3, 4), Cost(2.0, 1e-3)]):
+        total, spent = basic(run)
+        parts = [Approximate(epsilon=c.epsilon, delta=c.delta) * c.times for c in run]
+        exact = delta(sum(parts[1:], start=parts[0]), epsilon=factor * total, neighbours="replace_one")
+        gaps.append(exact - spent)
+        worst = max(worst, exact)
+    answers = epsilon(RandomizedResponse(epsilon=0.5) * 4, delta=1e-300, neighbours="replace_one")
+    told = (
+        f"At the sum of the epsilons three mixed runs have a delta of at most {worst:.6g}, {max(gaps):+.2g} over the "
+        f"sum of their deltas; four answers of 0.5 cost {answers:.9f} in all."
+    )
+    # the Fourier accountant's bracket
+    return Finding.judged(max(gaps) <= 1e-9, told, largest_excess=max(gaps), four_answers=answers)
+
+
+@check("74", mutant={"in_exponent": 0.0, "beside": 1.0})
+def advanced_composition(in_exponent: float = 1.0, beside: float = 0.0) -> Finding:
+    """Look up the exact delta of randomised response at the formula's epsilon, for 480 steps, counts and deltas."""
+
+    def total(e: float, t: int, d: float) -> float:
+        return e * math.sqrt(2 * t * math.log(1 / d)) + t * e * math.expm1(e) / (math.exp(e + in_exponent) + beside)
+
+    steps = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0)
+    grid = list(product(steps, (1, 10, 1_000, 100_000), DELTAS))
+    false = [(e, t, d) for e, t, d in grid if optimal_delta(e, 0.0, t, epsilon=total(e, t, d)) > d * (1 + 1e-9)]
+    said, large = total(0.3, 1000, 1e-5), total(1.0, 1000, 1e-5)
+    told = (
+        f"False at {len(false)} of {len(grid)} points. 1,000 steps of 0.3 at 1e-5: it says {said:.1f}, where delta is "
+        f"{optimal_delta(0.3, 0.0, 1000, epsilon=said):.2g}; the optimum is "
+        f"{optimal_epsilon(0.3, 0.0, 1000, delta=1e-5):.1f}, and with e^epsilon + 1 the formula says "
+        f"{advanced([Cost(0.3, 0.0, 1000)], slack=1e-5)[0]:.1f}."
+    )
+    numbers: dict[str, float] = {"points": len(grid), "false_points": len(false)}
+    numbers |= {"least_false_epsilon_at_1000": min((e for e, t, _ in false if t == 1000), default=math.inf)}
+    numbers |= {"least_false_epsilon_at_100000": min((e for e, t, _ in false if t == 100_000), default=math.inf)}
+    numbers |= {"said": said, "delta_there": optimal_delta(0.3, 0.0, 1000, epsilon=said)}
+    numbers |= {"optimum": optimal_epsilon(0.3, 0.0, 1000, delta=1e-5)}
+    numbers |= {"corrected": advanced([Cost(0.3, 0.0, 1000)], slack=1e-5)[0], "said_for_1": large}
+    numbers |= {"delta_there_for_1": optimal_delta(1.0, 0.0, 1000, epsilon=large)}
+    numbers |= {"optimum_for_1": optimal_epsilon(1.0, 0.0, 1000, delta=1e-5)}
+    return Finding.judged(not false, told, table=numbers)
+
+
+@check("75", mutant={"sign": -1.0})
+def tighter_notions(sign: float = 1.0) -> Finding:
+    """Let all accountants account for the same Gaussian runs, and order them."""
+    order = ("closed", "renyi", "zcdp", "advanced", "optimal")
+    gaps, shown = list[float](), dict[str, float]()
+    for noise, steps in ((5.0, 10), (20.0, 100), (50.0, 1_000)):
+        found = compare(Gaussian(noise_multiplier=noise) * steps, delta=1e-5, neighbours="replace_one")
+        shown = {name: float(found[name].epsilon or math.nan) for name in order}
+        *costs, optimal = shown.values()
+        gaps += [sign * (b - a) for a, b in pairwise(costs)] + [sign * (costs[-1] - optimal)]
+    mu = 2 * math.sqrt(1_000) / 50
+    off = abs(shown["closed"] / epsilon_bounds(mu, 1e-5)[1] - 1)
     return Finding.judged(
-        max(after.values()) <= 1.0,
-        "Delta after post-processing, of what it was: "
-        + ", ".join(f"{name} {share:.4f}" for name, share in after.items())
-        + ".",
-        table=after,
+        min(gaps) >= 0 and off < 1e-9 and delta_bounds(mu, shown["closed"])[0] <= 1e-5,
+        f"1,000 Gaussian steps cost {', '.join(f'{cost:.3f} ({name})' for name, cost in shown.items())}: each theorem "
+        "is looser than the one before, and optimal composition is a little tighter than advanced.",
+        least_gap=min(gaps),
+        table={f"epsilon_{name}": cost for name, cost in shown.items()},
     )

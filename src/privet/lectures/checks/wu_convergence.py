@@ -1,30 +1,20 @@
 """Wu, lecture 13, section 2: how near the optimum descent comes (23 to 30)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.errors import InvalidParameter
 from privet.geometry import box, l1_ball, l2_ball, simplex
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check
 from privet.lectures.examples.distance import comes_nearer, distances, short_enough
 from privet.lectures.examples.projections import on_ball, on_cube, threshold
-from privet.lectures.registry import check
-from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, logistic_in_ball, pointwise
+from privet.lectures.measures import Vector, apart, listed, refuses
+from privet.lectures.toy_problems import BUDGET, average_loss, largest_coordinate, linear, logistic_in_ball, pointwise
 from privet.losses import CustomLoss
-from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
 from privet.solvers import noisy_gradient_descent
 from privet.solvers.plain_descent import projected_gradient_descent
-from privet.theory import (
-    gradient_descent_bound,
-)
-
-Vector = NDArray[np.float64]
-BUDGET = Budget(epsilon=1.0, delta=1e-5)
+from privet.theory import gradient_descent_bound
 
 
 def _visited(problem: RecordProblem, T: int, step_size: float, start: Vector | None = None) -> Vector:
@@ -36,27 +26,19 @@ def _visited(problem: RecordProblem, T: int, step_size: float, start: Vector | N
 @check("23", mutant={"constant": 0.5})
 def theorem_2_1(constant: float = 1.0) -> Finding:
     """Descend on the largest of T coordinates, where the theorem is an equality, and on logistic losses."""
-    shares = []
-    for T in (16, 100, 400):
-        problem, least = largest_coordinate(T)
-        found = projected_gradient_descent(problem, steps=T - 1, step_size=1 / math.sqrt(T)).released
-        shares.append(
-            (average_loss(problem, found) - least) / gradient_descent_bound(steps=T, distance=1, lipschitz=1).value
-        )
     easy, best = logistic_in_ball(60, 3, seed=23)
-    least = average_loss(easy, best)
-    found = projected_gradient_descent(easy, steps=99, step_size=0.1).released
-    shares.append(
-        (average_loss(easy, found) - least) / gradient_descent_bound(steps=100, distance=1, lipschitz=1).value
-    )
-    return Finding.judged(
-        max(shares) <= constant * (1 + 1e-9),
+    cases = [(T, *largest_coordinate(T)) for T in (16, 100, 400)] + [(100, easy, average_loss(easy, best))]
+    shares = []
+    for T, problem, least in cases:
+        found = projected_gradient_descent(problem, steps=T - 1, step_size=1 / math.sqrt(T)).released
+        bound = gradient_descent_bound(steps=T, distance=1, lipschitz=1).value
+        shares.append((average_loss(problem, found) - least) / bound)
+    told = (
         f"The excess is {shares[2]:.6f} of RG/sqrt(T) on the largest of 400 coordinates, R the distance from the "
-        f"start, and {shares[3]:.4f} on a logistic loss: never above, and not to be improved.",
-        largest_share=max(shares),
-        share_of_largest_coordinate=shares[2],
-        share_of_logistic=shares[3],
+        f"start, and {shares[3]:.4f} on a logistic loss: never above, and not to be improved."
     )
+    numbers = {"largest_share": max(shares), "share_of_largest_coordinate": shares[2], "share_of_logistic": shares[3]}
+    return Finding.judged(max(shares) <= constant * (1 + 1e-9), told, table=numbers)
 
 
 @check("24", mutant={"factor": 0.9})
@@ -70,37 +52,29 @@ def projections_contract(factor: float = 1.0) -> Finding:
                 x, y = scale * rng.normal(size=4), domain.project(3 * rng.normal(size=4))
                 before, after = np.linalg.norm(x - y), np.linalg.norm(domain.project(x) - y)
                 worst = max(worst, float(after / before))
-    return Finding.judged(
-        worst <= factor * (1 + 1e-12),
-        f"Of 540 points projected onto six sets the worst keeps {worst:.12f} of its distance to a point of the set.",
-        largest_ratio=worst,
-    )
+    told = f"Of 540 points projected onto six sets the worst keeps {worst:.12f} of its distance to a point of the set."
+    return Finding.judged(worst <= factor * (1 + 1e-12), told, largest_ratio=worst)
 
 
 @check("25", mutant={"factor": 0.5})
 def three_projections(factor: float = 1.0) -> Finding:
     """Compare the library's projections with formulas worked out by bisection, and test that no vertex is nearer."""
-    rng, apart, angle = np.random.default_rng(25), 0.0, -math.inf
+    rng, off, angle = np.random.default_rng(25), 0.0, -math.inf
     ball, cube, cross = l2_ball(radius=1.0), box(low=-1.0, high=1.0, size=5), l1_ball(radius=1.0)
     vertices = np.vstack([np.eye(5), -np.eye(5)])
     for _ in range(60):
         v = 2 * rng.normal(size=5)
         soft = np.sign(v) * np.maximum(np.abs(v) - factor * threshold(v, 1.0), 0.0)
-        apart = max(
-            apart,
-            float(np.abs(ball.project(v) - on_ball(v, 1.0)).max()),
-            float(np.abs(cube.project(v) - on_cube(v, 1.0)).max()),
-            float(np.abs(cross.project(v) - soft).max()),
-        )
         nearest = cross.project(v)
+        off = max(
+            off, apart(ball.project(v), on_ball(v, 1.0)), apart(cube.project(v), on_cube(v, 1.0)), apart(nearest, soft)
+        )
         angle = max(angle, float(((vertices - nearest) @ (v - nearest)).max()))
-    return Finding.judged(
-        apart < 1e-12 and angle < 1e-12,
-        f"Ball, cube and l1 ball agree with the formulas to {apart:.1e} on 60 points, and no vertex of the l1 ball "
-        f"makes an acute angle ({angle:.1e}).",
-        apart=apart,
-        largest_inner_product=angle,
+    told = (
+        f"Ball, cube and l1 ball agree with the formulas to {off:.1e} on 60 points, and no vertex of the l1 ball "
+        f"makes an acute angle ({angle:.1e})."
     )
+    return Finding.judged(off < 1e-12 and angle < 1e-12, told, apart=off, largest_inner_product=angle)
 
 
 @check("26", mutant={"constant": 0.5})
@@ -122,13 +96,11 @@ def claim_2_4(constant: float = 1.0) -> Finding:
                 worst = max(worst, -gap)
                 if problem is line and eta == 0.02:  # 30 such steps stay inside the ball
                     slack = max(slack, abs(gap))
-    return Finding.judged(
-        worst <= 1e-9,
+    told = (
         f"In 270 steps the excess is never above what the inequality allows ({max(worst, 0.0):.1e} at most); on a "
-        f"linear loss, inside the set, the two are equal to {slack:.1e}.",
-        largest_violation=worst,
-        distance_from_equality=slack,
+        f"linear loss, inside the set, the two are equal to {slack:.1e}."
     )
+    return Finding.judged(worst <= 1e-9, told, largest_violation=worst, distance_from_equality=slack)
 
 
 @check("27", mutant={"constant": 0.5})
@@ -141,12 +113,11 @@ def any_step_size(constant: float = 1.0) -> Finding:
         found = projected_gradient_descent(problem, steps=T - 1, step_size=eta).released
         claimed = gradient_descent_bound(steps=T, distance=1.0, lipschitz=1.0, step_size=eta).value
         shares[f"share_at_{factor:g}".replace(".", "_")] = (average_loss(problem, found) - least) / claimed
-    return Finding.judged(
-        max(shares.values()) <= constant * (1 + 1e-9),
-        f"The excess is {', '.join(f'{share:.4f}' for share in shares.values())} of eta G^2/2 + R^2/(2 eta T) for 0.1, "
-        "1 and 10 times the best step size.",
-        table=shares,
+    told = (
+        f"The excess is {listed(shares.values(), '.4f')} of eta G^2/2 + R^2/(2 eta T) for 0.1, "
+        "1 and 10 times the best step size."
     )
+    return Finding.judged(max(shares.values()) <= constant * (1 + 1e-9), told, table=shares)
 
 
 @check("28", mutant={"constant": 0.5})
@@ -157,23 +128,14 @@ def best_iterate_instead(constant: float = 1.0) -> Finding:
     for problem, least in (largest_coordinate(64), (logistic, average_loss(logistic, best))):
         losses = [average_loss(problem, w) - least for w in _visited(problem, 63, 0.125)]
         shares.append(min(losses) / float(np.mean(losses)))
-    refused = False
-    try:
-        noisy_gradient_descent(
-            glm("logistic", [[1.0]] * 50, [0, 1] * 25, row_norm=1.0, domain=l2_ball(radius=1.0)),
-            budget=BUDGET,
-            release="best",  # type: ignore[arg-type]
-        )
-    except InvalidParameter:
-        refused = True
-    return Finding.judged(
-        max(shares) <= constant * (1 + 1e-9) and refused,
+    private = glm("logistic", [[1.0]] * 50, [0, 1] * 25, row_norm=1.0, domain=l2_ball(radius=1.0))
+    refused = refuses(noisy_gradient_descent, private, budget=BUDGET, release="best")
+    told = (
         f"The best iterate has {shares[0]:.4f} and {shares[1]:.4f} of the average excess, never more. Without privacy: "
-        "finding it reads the records again, and the library releases it only when that is accounted for.",
-        within=True,
-        largest_share=max(shares),
-        refused_for_nothing=refused,
+        "finding it reads the records again, and the library releases it only when that is accounted for."
     )
+    holds = max(shares) <= constant * (1 + 1e-9) and refused
+    return Finding.judged(holds, told, within=True, largest_share=max(shares), refused_for_nothing=refused)
 
 
 @check("29", mutant={"start": 3.0})
@@ -192,13 +154,12 @@ def beyond_convex(start: float = 1.0) -> Finding:
     excess = float(np.mean([average_loss(problem, w) for w in points]))
     allowed = gradient_descent_bound(steps=T, distance=start, lipschitz=G).value
     gaps = [average_loss(problem, w) - float(problem.plain_gradient(w) @ w) for w in points]
-    return Finding.judged(
-        excess <= allowed and max(gaps) <= 1e-12,
+    told = (
         f"From {start:g}, where the curve bends down, the average excess is {excess:.4f} and the convex bound "
-        f"{allowed:.4f}; L(w) - L* exceeds <g, w - w*> by {max(gaps):.2g} at most.",
-        average_excess=excess,
-        bound=allowed,
-        largest_gap=max(gaps),
+        f"{allowed:.4f}; L(w) - L* exceeds <g, w - w*> by {max(gaps):.2g} at most."
+    )
+    return Finding.judged(
+        excess <= allowed and max(gaps) <= 1e-12, told, average_excess=excess, bound=allowed, largest_gap=max(gaps)
     )
 
 
@@ -212,11 +173,9 @@ def distance_does_not_always_decrease(factor: float = 2.0) -> Finding:
             if short_enough(start, step_size=eta, factor=factor):
                 steps += 1
                 worse += not comes_nearer(start, step_size=eta)
-    return Finding.judged(
-        abs(landed - 0.9) < 1e-12 and worse == 0,
+    told = (
         f"On |w| a step of 1 from 0.1 ends {landed:.2f} from the minimum, nine times as far as before. Of {steps} "
-        f"steps with eta |g|^2 < {factor:g} (L - L*), {worse} do not come nearer.",
-        distance_after=landed,
-        steps=steps,
-        steps_that_do_not_come_nearer=worse,
+        f"steps with eta |g|^2 < {factor:g} (L - L*), {worse} do not come nearer."
     )
+    holds = abs(landed - 0.9) < 1e-12 and worse == 0
+    return Finding.judged(holds, told, distance_after=landed, steps=steps, steps_that_do_not_come_nearer=worse)

@@ -1,9 +1,7 @@
 """Wu, lecture 13, sections 1.2 and 1.3: noise, strong composition, DP-SGD and amplification (12 to 22)."""
 
-from __future__ import annotations
-
 import math
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -13,13 +11,21 @@ from privet.accounting.theorems.composition import Cost, advanced
 from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu, profile
 from privet.accounting.theorems.subsampling import amplified, rate_for
 from privet.clipping import Clip, Declared
-from privet.lectures import rule
-from privet.lectures.claim import Finding
+from privet.lectures import Finding, check, rule
 from privet.lectures.examples import survey as worked
 from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps
-from privet.lectures.grid import DELTAS, PAIRS, exact_ratio, false_points, first_false
+from privet.lectures.grid import (
+    DELTAS,
+    PAIRS,
+    exact_ratio,
+    false_points,
+    first_false,
+    first_falses,
+    least_ratio,
+    scaled,
+)
+from privet.lectures.measures import listed, measured_noise
 from privet.lectures.noisy_runs import noisy_run
-from privet.lectures.registry import check
 from privet.lectures.toy_problems import linear
 from privet.sampling import OneRecord
 from privet.sums import record_sum
@@ -28,29 +34,20 @@ from privet.sums import record_sum
 @check("12", mutant={"constant": 0.5})
 def lemma_1_1(constant: float = 1.0) -> Finding:
     """Hold lemma 1.1's noise on 408 pairs (epsilon, delta) against the exact accountant, and find where it fails."""
-
-    def multiplier(e: float, d: float) -> float:
-        return constant * rule("lemma_1_1").multiplier(e, d, 1)
-
+    multiplier = scaled("lemma_1_1", constant)
     false = false_points(multiplier)
     below = [pair for pair in false if pair[0] <= 1]
-    frontiers = {f"first_false_at_{d:.0e}": first_false(multiplier, d) for d in (1e-1, 1e-3, 1e-5, 1e-8, 1e-12)}
+    frontiers = first_falses(multiplier)
     mu = 1.0 / multiplier(10.0, 1e-5)
-    return Finding.judged(
-        not below,
+    told = (
         f"True at {len(PAIRS) - len(false)} of {len(PAIRS)} points, and wherever epsilon is at most "
         f"{min(frontiers.values()):.3g}; false from {frontiers['first_false_at_1e-05']:.3g} on at delta = 1e-5. Asked "
-        f"for (10, 1e-5) it gives epsilon {epsilon_bounds(mu, 1e-5)[1]:.2f}.",
-        within=bool(false),
-        points=len(PAIRS),
-        false_points=len(false),
-        false_points_up_to_1=len(below),
-        least_ratio=min(exact_ratio(multiplier, e, d) for e, d in PAIRS),
-        true_epsilon_of_10=epsilon_bounds(mu, 1e-5)[1],
-        true_delta_of_10=profile(mu, 10.0),
-        ratio_at_1=exact_ratio(multiplier, 1.0, 1e-5),
-        table=frontiers,
+        f"for (10, 1e-5) it gives epsilon {epsilon_bounds(mu, 1e-5)[1]:.2f}."
     )
+    numbers: dict[str, float] = {"points": len(PAIRS), "false_points": len(false), "false_points_up_to_1": len(below)}
+    numbers |= {"least_ratio": least_ratio(multiplier), "true_epsilon_of_10": epsilon_bounds(mu, 1e-5)[1]}
+    numbers |= {"true_delta_of_10": profile(mu, 10.0), "ratio_at_1": exact_ratio(multiplier, 1.0, 1e-5)}
+    return Finding.judged(not below, told, within=bool(false), table=numbers | frontiers)
 
 
 @check("13", mutant={"power": 1.0})
@@ -66,19 +63,16 @@ def strong_composition_costs_a_logarithm(power: float = 0.5) -> Finding:
             middle = math.sqrt(low * high)
             total = advanced([Cost(middle, 0.0, T)], slack=delta / 2)[0]
             low, high = (middle, high) if total <= target else (low, middle)
-        step = 1.0 / largest_mu(low, delta / (2 * T))
-        return step / rule("lemma_1_1").multiplier(target, delta, T)
+        return 1.0 / largest_mu(low, delta / (2 * T)) / rule("lemma_1_1").multiplier(target, delta, T)
 
     ratios = [ratio(log) for log in logs]
     slope = math.log(ratios[-1] / ratios[0]) / math.log(logs[-1] / logs[0])
     usual = ratio(math.log(1e5))
-    return Finding.judged(
-        abs(slope - power) < 0.1 and min(ratios) > 1,
+    told = (
         f"For {T:,} steps strong composition takes {usual:.2f} times lemma 1.1's noise at delta = 1e-5, and the ratio "
-        f"grows like ln(1/delta) to the power {slope:.3f}.",
-        ratio_at_1e_5=usual,
-        power=slope,
+        f"grows like ln(1/delta) to the power {slope:.3f}."
     )
+    return Finding.judged(abs(slope - power) < 0.1 and min(ratios) > 1, told, ratio_at_1e_5=usual, power=slope)
 
 
 @check("14", mutant={"noise": 0.5})
@@ -99,16 +93,15 @@ def dp_sgd_step(noise: float = 1.0) -> Finding:
     drawn = -np.diff(np.asarray(found.iterates), axis=0) / eta
     chosen = np.where(drawn[:, 0] > 0, 0, 1)  # 4 standard deviations apart from the middle
     rest = drawn - rows[chosen]
-    deviation, claimed = float(np.sqrt(np.mean(rest**2))), noise * 2.5
-    off = abs(deviation / claimed - 1.0) * math.sqrt(2 * rest.size)
+    claimed = noise * 2.5
+    deviation, off = measured_noise(rest, claimed)
     uneven = abs(float(chosen.mean()) - 0.5) * 2 * math.sqrt(steps)
-    return Finding.judged(
-        off < 5 and uneven < 5,
+    told = (
         f"Each of {steps} steps is the gradient of one record plus noise of standard deviation {deviation:.4f}, where "
-        f"{claimed:g} is claimed ({off:.1f} standard errors); either record is chosen equally often ({uneven:.1f}).",
-        noise_stddev=deviation,
-        standard_errors=off,
-        standard_errors_of_choice=uneven,
+        f"{claimed:g} is claimed ({off:.1f} standard errors); either record is chosen equally often ({uneven:.1f})."
+    )
+    return Finding.judged(
+        off < 5 and uneven < 5, told, noise_stddev=deviation, standard_errors=off, standard_errors_of_choice=uneven
     )
 
 
@@ -117,23 +110,24 @@ def known_indices(factor: float = 1.0) -> Finding:
     """Replace a record at worst: how far one gradient and an average of n move, and what both ways to sample cost."""
     n, G = 50, 2.0
     rows = np.zeros((n, 2))
-    rows[0, 0], other = G, np.zeros((n, 2))
-    other[0, 0] = -G
-    sums = [record_sum(table, rule=Clip(clip=G)).value for table in (rows, other)]
-    alone = [record_sum(table[:1], rule=Clip(clip=G)).value for table in (rows, other)]
-    average, single = float(np.linalg.norm(sums[0] - sums[1])) / n, float(np.linalg.norm(alone[0] - alone[1]))
+    rows[0, 0] = G
+
+    def moved(count: int) -> float:
+        """How far the sum of the first `count` gradients moves when the first one turns round."""
+        there, back = (record_sum(table[:count], rule=Clip(clip=G)).value for table in (rows, -rows))
+        return float(np.linalg.norm(there - back))
+
+    average, single = moved(n) / n, moved(1)
     step = Gaussian(noise_multiplier=4.0)
     known = epsilon(step, delta=1e-5, neighbours="replace_one")
     secret = epsilon(step.without_replacement(batch=1, records=n), delta=1e-5, neighbours="replace_one")
-    return Finding.judged(
-        abs(single / average - factor * n) < 1e-6 * n and secret < known,
+    told = (
         f"One gradient moves by {single:.4f}, the average of {n} by {average:.4f}: {single / average:.2f} times less. "
-        f"A step with known index costs epsilon {known:.4f}, with a secret one {secret:.6f}.",
-        sensitivity_of_one=single,
-        sensitivity_of_average=average,
-        epsilon_known=known,
-        epsilon_secret=secret,
+        f"A step with known index costs epsilon {known:.4f}, with a secret one {secret:.6f}."
     )
+    numbers = {"sensitivity_of_one": single, "sensitivity_of_average": average, "epsilon_known": known}
+    numbers |= {"epsilon_secret": secret}
+    return Finding.judged(abs(single / average - factor * n) < 1e-6 * n and secret < known, told, table=numbers)
 
 
 def _sampled_delta(rate: float, mu: float, epsilon: float, kind: str) -> float:
@@ -146,44 +140,36 @@ def _sampled_delta(rate: float, mu: float, epsilon: float, kind: str) -> float:
 def lemma_1_2(constant: float = 1.0) -> Finding:
     """Compare the exact delta of sampled Gaussian releases with the lemma's, in both directions."""
     worst, tight, points = -math.inf, 0.0, 0
-    for rate in (0.001, 0.01, 0.1, 0.25, 0.5, 0.9):
-        for mu in (0.25, 0.5, 1.0, 2.0, 4.0):
-            for base in (0.05, 0.1, 0.5, 1.0, 2.0, 4.0):
-                delta = profile(mu, base)
-                if delta < 1e-9:
-                    continue
-                reduced, _ = amplified(base, delta, rate)
-                leaves, joins = (_sampled_delta(rate, mu, reduced, kind) for kind in ("remove", "add"))
-                worst = max(worst, max(leaves, joins) / (constant * rate * delta))
-                tight = max(tight, abs(leaves / (rate * delta) - 1.0))
-                points += 1
-    return Finding.judged(
-        worst <= 1 + 1e-6,
+    rates, mus, bases = (0.001, 0.01, 0.1, 0.25, 0.5, 0.9), (0.25, 0.5, 1.0, 2.0, 4.0), (0.05, 0.1, 0.5, 1.0, 2.0, 4.0)
+    for rate, mu, base in product(rates, mus, bases):
+        delta = profile(mu, base)
+        if delta < 1e-9:
+            continue
+        reduced, _ = amplified(base, delta, rate)
+        leaves, joins = (_sampled_delta(rate, mu, reduced, kind) for kind in ("remove", "add"))
+        worst = max(worst, max(leaves, joins) / (constant * rate * delta))
+        tight = max(tight, abs(leaves / (rate * delta) - 1.0))
+        points += 1
+    told = (
         f"At {points} points the true delta is at most {worst:.9f} of the lemma's; in the direction from present to "
-        f"absent it is all of it, to {tight:.1e}.",
-        points=points,
-        true_over_claimed=worst,
-        distance_from_equality=tight,
+        f"absent it is all of it, to {tight:.1e}."
     )
+    return Finding.judged(worst <= 1 + 1e-6, told, points=points, true_over_claimed=worst, distance_from_equality=tight)
 
 
 @check("17", mutant={"factor": 1.0})
 def fraction_of_the_records(factor: float = math.e - 1) -> Finding:
     """Run a (1, delta)-private step on a fraction epsilon' of the records, and see what it costs."""
-    targets = np.geomspace(1e-4, 1.0, 60).tolist()
-    ratios = [amplified(1.0, 1e-6, t)[0] / t for t in targets]
+    ratios = [amplified(1.0, 1e-6, t)[0] / t for t in np.geomspace(1e-4, 1.0, 60).tolist()]
     exact = [rate_for(1.0, target=t) for t in (0.01, 0.1)]
-    return Finding.judged(
-        max(ratios) <= factor * (1 + 1e-12),
+    told = (
         f"The fraction epsilon' costs up to {max(ratios):.4f} epsilon' ({amplified(1.0, 0.0, 0.01)[0]:.4f} for 0.01, "
         f"{amplified(1.0, 0.0, 0.1)[0]:.4f} for 0.1): right within a factor e - 1. Exact is (e^epsilon' - 1)/(e - 1), "
-        f"{exact[1]:.4f} for 0.1.",
-        within=True,
-        largest_ratio=max(ratios),
-        epsilon_at_001=amplified(1.0, 0.0, 0.01)[0],
-        epsilon_at_01=amplified(1.0, 0.0, 0.1)[0],
-        exact_fraction_for_01=exact[1],
+        f"{exact[1]:.4f} for 0.1."
     )
+    numbers: dict[str, float] = {"largest_ratio": max(ratios), "epsilon_at_001": amplified(1.0, 0.0, 0.01)[0]}
+    numbers |= {"epsilon_at_01": amplified(1.0, 0.0, 0.1)[0], "exact_fraction_for_01": exact[1]}
+    return Finding.judged(max(ratios) <= factor * (1 + 1e-12), told, within=True, table=numbers)
 
 
 @check("18", mutant={"percent": 0.1})
@@ -221,37 +207,28 @@ def proof_of_lemma_1_2(share: float = 1.0) -> Finding:
     split = abs(whole - chance * p_in - (1 - chance) * p_out)
     steps = p_in <= math.exp(base) * p_in_gone * (1 + 1e-12) and p_in <= math.exp(base) * p_out * (1 + 1e-12)
     claimed = 1 + share * (m / n) * math.expm1(base)
-    return Finding.judged(
-        chance == m / n and split < 1e-15 and steps and whole / whole_gone <= claimed * (1 + 1e-12),
+    told = (
         f"Over all {len(subsets)} subsets the split by membership is exact ({split:.0e}), both steps of the hint hold, "
-        f"and the ratio of probabilities is {whole / whole_gone:.12f} where the lemma allows {claimed:.12f}.",
-        chance_of_membership=chance,
-        ratio=whole / whole_gone,
-        claimed_ratio=claimed,
+        f"and the ratio of probabilities is {whole / whole_gone:.12f} where the lemma allows {claimed:.12f}."
     )
+    holds = chance == m / n and split < 1e-15 and steps and whole / whole_gone <= claimed * (1 + 1e-12)
+    return Finding.judged(holds, told, chance_of_membership=chance, ratio=whole / whole_gone, claimed_ratio=claimed)
 
 
 @check("20", mutant={"constant": 0.5})
 def one_known_step(constant: float = 1.0) -> Finding:
     """Hold the rule on the audit's deltas and on larger ones against the exact accountant, for epsilon up to 1."""
-
-    def multiplier(e: float, d: float) -> float:
-        return constant * rule("single_step_log").multiplier(e, d, 1)
-
+    multiplier = scaled("single_step_log", constant)
     small = [(e, d) for e in np.linspace(0.01, 1.0, 34).tolist() for d in (*DELTAS, 0.2, 0.3, 0.4, 0.5, 0.6)]
     false = false_points(multiplier, small)
     beyond = first_false(multiplier, 0.7)
-    everywhere = false_points(multiplier)
-    return Finding.judged(
-        not false,
+    told = (
         f"For epsilon up to 1 and delta up to 0.6 false at {len(false)} of {len(small)} points; at delta = 0.7 from "
-        f"epsilon {beyond:.3f} on, at delta = 0.1 from {first_false(multiplier, 0.1):.3g} on.",
-        within=beyond <= 1,
-        false_points=len(false),
-        false_points_of_the_grid=len(everywhere),
-        first_false_at_07=beyond,
-        first_false_at_01=first_false(multiplier, 0.1),
+        f"epsilon {beyond:.3f} on, at delta = 0.1 from {first_false(multiplier, 0.1):.3g} on."
     )
+    numbers: dict[str, float] = {"false_points": len(false), "false_points_of_the_grid": len(false_points(multiplier))}
+    numbers |= {"first_false_at_07": beyond, "first_false_at_01": first_false(multiplier, 0.1)}
+    return Finding.judged(not false, told, within=beyond <= 1, table=numbers)
 
 
 @check("21", mutant={"power": 1.0})
@@ -266,18 +243,15 @@ def steps_of_dp_sgd(power: float = 0.5) -> Finding:
     ]
     slope = -math.log(costs[-1] / costs[0]) / math.log(sizes[-1] / sizes[0])
     worked_out = n_squared_steps(n=100)
-    return Finding.judged(
-        abs(slope - power) < 0.15 and worked_out.true <= 1.0,
+    told = (
         f"Epsilon falls like n to the power -{slope:.3f}, where -{power:g} is claimed; n = 100 and T = n^2 cost "
-        f"{worked_out.true:.3f} ({worked_out.true_replaced:.3f} with one record replaced), below the 1 of one "
-        f"known step. Lemma 1.2 with strong composition proves only ({worked_out.proved:.2f}, "
-        f"{worked_out.proved_delta:.3g}).",
-        power=slope,
-        epsilon_of_n_squared_steps=worked_out.true,
-        epsilon_replace_one=worked_out.true_replaced,
-        epsilon_by_strong_composition=worked_out.proved,
-        delta_by_strong_composition=worked_out.proved_delta,
+        f"{worked_out.true:.3f} ({worked_out.true_replaced:.3f} with one record replaced), below the 1 of one known "
+        f"step. Lemma 1.2 with strong composition proves only ({worked_out.proved:.2f}, {worked_out.proved_delta:.3g})."
     )
+    numbers: dict[str, float] = {"power": slope, "epsilon_of_n_squared_steps": worked_out.true}
+    numbers |= {"epsilon_replace_one": worked_out.true_replaced, "epsilon_by_strong_composition": worked_out.proved}
+    numbers |= {"delta_by_strong_composition": worked_out.proved_delta}
+    return Finding.judged(abs(slope - power) < 0.15 and worked_out.true <= 1.0, told, table=numbers)
 
 
 @check("22", mutant={"least_noise": 1.0})
@@ -287,9 +261,8 @@ def dp_sgd_against_noisy_descent(least_noise: float = 4.0) -> Finding:
     far = max(cost / full_batch for noise, cost in costs.items() if noise >= least_noise)
     return Finding.judged(
         far <= 1.02,
-        f"Full batches cost {full_batch:.3f}; one record a step {', '.join(f'{c:.2f}' for c in costs.values())} with "
-        f"noise of {', '.join(f'{s:g}' for s in costs)} sensitivities. Within {100 * (far - 1):.1f} % from "
-        f"{least_noise:g} on.",
+        f"Full batches cost {full_batch:.3f}; one record a step {listed(costs.values(), '.2f')} with noise of "
+        f"{listed(costs, 'g')} sensitivities. Within {100 * (far - 1):.1f} % from {least_noise:g} on.",
         within=True,
         epsilon_full_batch=full_batch,
         largest_ratio=far,

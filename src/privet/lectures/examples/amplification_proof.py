@@ -16,20 +16,17 @@ one on which the two ends are nearest to each other, over all events made of nar
 '0.067126 = 0.067126 <= 0.083938 = 0.083938'
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from privet.accounting.theorems.gaussian_profile import delta_bounds
+from privet.lectures.measures import Vector
 
-Vector = NDArray[np.float64]
 Batches = list[tuple[float, tuple[int, ...]]]
 """Every batch, as the chance of it and its members."""
 
@@ -98,8 +95,6 @@ def fixed_size(
     part without x, and (2) needs one step more: a batch with x becomes one without by replacing x by another member,
     so P(· | x in S) <= e^ε P(· | x not in S) + δ as well, and e^ε P + δ is at least either.
 
-    Examples
-    --------
     >>> lines = fixed_size()
     >>> lines.worst <= 1, lines.worst_back <= 1, fixed_size(claimed_rate=0.125).worst > 1
     (True, True, True)
@@ -113,12 +108,7 @@ def fixed_size(
 
 
 def _follow(
-    table: Sequence[int],
-    batches: tuple[Batches, Batches],
-    old: Vector,
-    rate: float,
-    noise: float,
-    epsilon: float,
+    table: Sequence[int], batches: tuple[Batches, Batches], old: Vector, rate: float, noise: float, epsilon: float
 ) -> Lines:
     """The lines for D' = `table`, its batches with x and without, and `old`, the law of A(S(D))."""
     inside, outside = (_law(table, part, noise) for part in batches)  # each times the chance of its case

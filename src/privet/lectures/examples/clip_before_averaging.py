@@ -14,8 +14,6 @@ clip each number and average, or average and clip the result:
 '0.010 1.000 0.790'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -43,8 +41,6 @@ def clip_before_or_after(n: int, epsilon: float = 1.0, share_of_ones: float = 0.
     Errors are exact, not simulated: for bias b and Laplace noise of scale s, E|b + noise| = |b| + s e^{−|b|/s}. The
     moves are found by replacing a record by one of any size.
 
-    Examples
-    --------
     >>> found = clip_before_or_after(n=10)
     >>> [round(moved, 6) for moved in (found.moved_before, found.moved_after, found.moved_after_tightly)]
     [0.1, 1.0, 0.1]

@@ -19,8 +19,6 @@ cannot come nearer at all, but about η/2 away on average:
 0.2
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,8 +32,6 @@ _LOSS = pointwise(AbsoluteLoss(), [[1.0]], [0.0])  # |w|, of one public record
 def distances(start: float, *, step_size: float, steps: int) -> NDArray[np.float64]:
     """|w_t − w*| for t = 0 to `steps`, descending on |w|.
 
-    Examples
-    --------
     >>> distances(1.0, step_size=0.25, steps=4)
     array([1.  , 0.75, 0.5 , 0.25, 0.  ])
     """
@@ -48,8 +44,6 @@ def distances(start: float, *, step_size: float, steps: int) -> NDArray[np.float
 def comes_nearer(start: float, *, step_size: float) -> bool:
     """Whether one step on |w| does (by more than rounding).
 
-    Examples
-    --------
     >>> comes_nearer(0.1, step_size=1.0)
     False
     """
@@ -60,8 +54,6 @@ def comes_nearer(start: float, *, step_size: float) -> bool:
 def short_enough(start: float, *, step_size: float, factor: float = 2.0) -> bool:
     """Whether η|g|² < factor · (L(w) − L*), claim 2.4's condition for factor 2, clear of rounding.
 
-    Examples
-    --------
     >>> short_enough(1.0, step_size=1.9), short_enough(1.0, step_size=2.1)
     (True, False)
     """

@@ -22,35 +22,26 @@ Larger ones only spread further. The printed 2 rank would follow from noise L√
 or removed; with one replaced it gives ε = 1.63 when asked for 1 at δ = 1e-5.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.geometry import whole_space
 from privet.lectures import lectures_prescription
+from privet.lectures.measures import Vector
+from privet.lectures.noisy_runs import walk
+from privet.lectures.toy_problems import BUDGET
 from privet.losses import CustomLoss
 from privet.losses.loss import Array
-from privet.privacy import Budget
-from privet.solvers import GradientStep
-from privet.solvers.descent import descend
 
-Vector = NDArray[np.float64]
 GENTLE, SOFT = 0.3, 0.002
-PRINTED = lectures_prescription(
-    "theorem_4_1", n=50, d=1, rank=1, radius=1.0, lipschitz=1.0, budget=Budget(epsilon=1.0, delta=1e-5)
-)
+PRINTED = lectures_prescription("theorem_4_1", n=50, d=1, rank=1, radius=1.0, lipschitz=1.0, budget=BUDGET)
 """The theorem's T = 2500 and noise for 50 records, epsilon 1 and delta 1e-5."""
 
 
 def valley() -> CustomLoss:
     """A convex loss of slope −1 far left and 0.3 far right, with its minimum at z = −1 and Lipschitz constant 1.
 
-    Examples
-    --------
     >>> bottom = valley().derivative(np.array([-1.0]), 0.0)
     >>> bool(abs(bottom[0]) < 1e-12), valley().lipschitz()
     (True, 1.0)
@@ -77,8 +68,6 @@ def mean_iterate(
 ) -> float:
     """E θ̄ of algorithm 1 on one parameter, by powers of its transition matrix on a grid of `fineness` × noise.
 
-    Examples
-    --------
     >>> round(mean_iterate(valley(), step_size=0.01, noise_stddev=1.0, steps=2), 6)  # half of the first step
     -0.0015
     """
@@ -105,27 +94,18 @@ def step_size(factor: float) -> float:
 def valley_excess(factor: float, *, fineness: float = 1.0) -> float:
     """The least that E loss(θ̄) − loss(θ*) can be at that step size: loss(E θ̄) − loss(θ*), by convexity.
 
-    Examples
-    --------
     >>> valley_excess(1.0) > PRINTED.printed_risk
     True
     """
     loss = valley()
-    middle = mean_iterate(
-        loss,
-        step_size=step_size(factor),
-        noise_stddev=PRINTED.noise_stddev,
-        steps=PRINTED.steps,
-        fineness=fineness,
-    )
+    sigma, steps = PRINTED.noise_stddev, PRINTED.steps
+    middle = mean_iterate(loss, step_size=step_size(factor), noise_stddev=sigma, steps=steps, fineness=fineness)
     return float(loss.value(middle, 0.0) - loss.value(-1.0, 0.0))
 
 
 def simulated_excess(factor: float, *, copies: int, seed: int) -> tuple[float, float]:
     """Mean excess of algorithm 1 in independent copies, and its standard error.
 
-    Examples
-    --------
     >>> mean, error = simulated_excess(1.0, copies=200, seed=0)
     >>> abs(mean - valley_excess(1.0)) < 5 * error
     True
@@ -136,13 +116,6 @@ def simulated_excess(factor: float, *, copies: int, seed: int) -> tuple[float, f
         noise = PRINTED.noise_stddev * rng.standard_normal(copies)
         return np.asarray(loss.derivative(theta, 0.0) + noise, dtype=np.float64)
 
-    averages = descend(
-        gradient,
-        start=np.zeros(copies),
-        steps=PRINTED.steps - 1,
-        update=GradientStep(step_size=step_size(factor)),
-        domain=whole_space(),
-        release="average",
-    ).released
+    averages = walk(gradient, size=copies, steps=PRINTED.steps - 1, step_size=step_size(factor))
     excess = loss.value(averages, 0.0) - loss.value(-1.0, 0.0)
     return float(excess.mean()), float(excess.std()) / math.sqrt(copies)

@@ -16,8 +16,6 @@ Nor is one record a step always as good as all of them. With noise of 4 times th
 {0.5: 20.76, 0.7: 9.37, 1.0: 6.1, 1.5: 5.03, 2.0: 4.72, 4.0: 4.46, 8.0: 4.4}
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,23 +41,19 @@ class ManySteps:
 def n_squared_steps(n: int = 100, step_epsilon: float = 1.0, delta: float = 1e-5) -> ManySteps:
     """Account for T = n² steps, each on one record, with the lecture's noise for one step of known index.
 
-    Examples
-    --------
     >>> n_squared_steps(n=50).true < 1  # below the ε of a single step whose record is known
     True
     """
     multiplier = rule("single_step_log").multiplier(step_epsilon, delta, 1)  # noise ÷ 2G
-    true = epsilon(
-        Gaussian(noise_multiplier=multiplier).poisson(rate=1 / n) * n**2, delta=delta, neighbours="add_remove"
+    joined = Gaussian(noise_multiplier=multiplier).poisson(rate=1 / n) * n**2
+    replaced = Gaussian(noise_multiplier=2.0 * multiplier).without_replacement(batch=1, records=n) * n**2
+    proved, proved_delta = advanced([Cost(*amplified(step_epsilon, delta, 1 / n), n**2)], slack=delta)
+    return ManySteps(
+        true=epsilon(joined, delta=delta, neighbours="add_remove"),
+        true_replaced=epsilon(replaced, delta=delta, neighbours="replace_one"),
+        proved=proved,
+        proved_delta=proved_delta,
     )
-    replaced = epsilon(
-        Gaussian(noise_multiplier=2.0 * multiplier).without_replacement(batch=1, records=n) * n**2,
-        delta=delta,
-        neighbours="replace_one",
-    )
-    secret = amplified(step_epsilon, delta, 1 / n)
-    proved, proved_delta = advanced([Cost(*secret, n**2)], slack=delta)
-    return ManySteps(true=true, true_replaced=replaced, proved=proved, proved_delta=proved_delta)
 
 
 def against_full_batches(
@@ -70,18 +64,13 @@ def against_full_batches(
     A full gradient has 1/n of the sensitivity; T steps with noise of s sensitivities of one record cost √T/(s n) = μ if
     full, so T = (s n μ)² steps are taken, each n times as fast.
 
-    Examples
-    --------
     >>> from privet.accounting.theorems.gaussian_profile import epsilon_bounds
     >>> costs, full = against_full_batches([1.0, 8.0]), epsilon_bounds(1.0, 1e-5)[1]
     >>> [f"{cost / full:.3f}" for cost in costs.values()]
     ['1.394', '1.005']
     """
-    return {
-        noise: epsilon(
-            Gaussian(noise_multiplier=noise).poisson(rate=1 / n) * round((noise * n * mu) ** 2),
-            delta=delta,
-            neighbours="add_remove",
-        )
-        for noise in noises
-    }
+    costs = {}
+    for noise in noises:
+        run = Gaussian(noise_multiplier=noise).poisson(rate=1 / n) * round((noise * n * mu) ** 2)
+        costs[noise] = epsilon(run, delta=delta, neighbours="add_remove")
+    return costs

@@ -18,18 +18,14 @@ nearest point and moving the lattice so that the mean is kept is far nearer to t
 The library's own accountant does the same with a bracket of second order, tilts and bounds on every rounding.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting.pairs.pair import Pair
-
-Vector = NDArray[np.float64]
+from privet.lectures.measures import Vector
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,8 +57,6 @@ def loss_law(pair: Pair, *, span: float, points: int, rounding: Literal["down", 
 
     Losses above the lattice go to infinity (rounded up) or to its last point, losses below to its first.
 
-    Examples
-    --------
     >>> from privet.accounting.pairs.elementary import GaussianPair
     >>> law = loss_law(GaussianPair(1.0), span=8.0, points=4096, rounding="nearest")
     >>> f"{law.masses.sum():.6f} {law.masses @ law.losses:.6f}"  # the mean of the loss is μ²/2
@@ -92,8 +86,6 @@ def transformed(law: Law, steps: int) -> Law:
 
     The transform is circular: what leaves the lattice at one end comes in at the other, so `span` must leave room.
 
-    Examples
-    --------
     >>> coin = Law(first=-2.0, width=1.0, masses=np.array([0.0, 0.25, 0.0, 0.75, 0.0, 0.0, 0.0, 0.0]))
     >>> transformed(coin, 2).masses.round(6).tolist()  # −2, 0 and 2, with 1/16, 6/16 and 9/16
     [0.0625, 0.0, 0.375, 0.0, 0.5625, 0.0, 0.0, 0.0]
@@ -113,8 +105,6 @@ def transformed(law: Law, steps: int) -> Law:
 def convolved(law: Law, steps: int) -> Law:
     """Compose by adding up products, k² of them for each further step: what the transform saves.
 
-    Examples
-    --------
     >>> coin = Law(first=-1.0, width=2.0, masses=np.array([0.25, 0.75]))
     >>> convolved(coin, 2).masses.tolist(), convolved(coin, 2).losses.tolist()
     ([0.0625, 0.375, 0.5625], [-2.0, 0.0, 2.0])
@@ -129,8 +119,6 @@ def convolved(law: Law, steps: int) -> Law:
 def delta_of(law: Law, epsilon: float) -> float:
     """E[(1 − e^{ε − L})₊] of a law on a lattice.
 
-    Examples
-    --------
     >>> coin = Law(first=-1.0, width=2.0, masses=np.array([1.0, math.e]) / (1 + math.e))
     >>> f"{delta_of(coin, 0.5):.6f}"  # randomised response with ε = 1
     '0.287649'
@@ -142,8 +130,6 @@ def delta_of(law: Law, epsilon: float) -> float:
 def composed(pair: Pair, *, steps: int, epsilon: float, span: float = 12.0, points: int = 2**15) -> Composition:
     """Return δ(ε) of `steps` steps with this loss, by the lecture's recipe, three ways to round.
 
-    Examples
-    --------
     >>> from privet.accounting.theorems.gaussian_profile import profile
     >>> from privet.accounting.pairs.elementary import GaussianPair
     >>> found = composed(GaussianPair(0.1), steps=100, epsilon=1.0)  # exactly one Gaussian with μ = 1

@@ -15,19 +15,15 @@ here, to be read; the library finds it by sorting.
 True
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Vector = NDArray[np.float64]
+from privet.lectures.measures import Vector
 
 
 def on_ball(v: ArrayLike, radius: float) -> Vector:
     """The nearest point of the l2 ball about 0: v · min(1, radius ÷ |v|).
 
-    Examples
-    --------
     >>> on_ball([3.0, 4.0], 1.0)
     array([0.6, 0.8])
     """
@@ -38,8 +34,6 @@ def on_ball(v: ArrayLike, radius: float) -> Vector:
 def on_cube(v: ArrayLike, radius: float) -> Vector:
     """The nearest point of the cube [−radius, radius]^d: each coordinate clipped.
 
-    Examples
-    --------
     >>> on_cube([3.0, -0.5], 1.0)
     array([ 1. , -0.5])
     """
@@ -49,8 +43,6 @@ def on_cube(v: ArrayLike, radius: float) -> Vector:
 def threshold(v: ArrayLike, radius: float) -> float:
     """By how much each |v_j| must be shortened, at most to 0, for their sum to be `radius`; 0 if it is no more already.
 
-    Examples
-    --------
     >>> round(threshold([3.0, 2.0], 1.0), 12)
     2.0
     """
@@ -67,8 +59,6 @@ def threshold(v: ArrayLike, radius: float) -> float:
 def on_cross(v: ArrayLike, radius: float) -> Vector:
     """The nearest point of the l1 ball about 0: soft thresholding.
 
-    Examples
-    --------
     >>> on_cross([3.0, 2.5], 1.0).round(12)
     array([0.75, 0.25])
     """
@@ -82,12 +72,9 @@ def is_nearest(point: ArrayLike, v: ArrayLike, others: ArrayLike) -> bool:
     Theorem: w is the projection of v on a convex set if and only if ⟨u − w, v − w⟩ <= 0 for each u of it. With u a
     minimiser this is lemma 2.2: projecting does not move a point away from it.
 
-    Examples
-    --------
     >>> corners = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
     >>> is_nearest([0.75, 0.25], [3.0, 2.5], corners), is_nearest([1.0, 0.0], [3.0, 2.5], corners)
     (True, False)
     """
     w = np.asarray(point, dtype=np.float64)
-    angles = (np.asarray(others, dtype=np.float64) - w) @ (np.asarray(v, dtype=np.float64) - w)
-    return bool(angles.max() <= 1e-12)
+    return bool(((np.asarray(others, dtype=np.float64) - w) @ (np.asarray(v, dtype=np.float64) - w)).max() <= 1e-12)

@@ -10,15 +10,13 @@ ball, and what is left for the span shrinks.
 500  0.17  0.32
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.geometry import l2_ball
+from privet.lectures.measures import Vector
 from privet.lectures.noisy_runs import noisy_run
 from privet.lectures.toy_problems import average_loss, pointwise, separable
 from privet.losses import LogisticLoss
@@ -26,7 +24,6 @@ from privet.problems import RecordProblem, glm
 from privet.solvers.plain_descent import projected_gradient_descent
 from privet.theory import exact_noise, rank_bound
 
-Vector = NDArray[np.float64]
 RECORDS, STEPS, RANK = 300, 60, 5
 
 
@@ -45,8 +42,6 @@ def _noise() -> float:
 def allowed() -> float:
     """The rank bound, the same in all dimensions.
 
-    Examples
-    --------
     >>> f"{allowed():.3f}"
     '0.842'
     """
@@ -57,8 +52,6 @@ def allowed() -> float:
 def excess(d: int, *, projected: bool, runs: int = 2) -> float:
     """Mean excess of noisy descent, (1, 1e-5)-private by its noise, with the records laid into d dimensions.
 
-    Examples
-    --------
     >>> excess(50, projected=False, runs=1) < allowed()
     True
     """

@@ -14,18 +14,16 @@ The output is a Gaussian about a random centre, so its exact δ is an integral o
 'accountant 1.2e-05, true 0.0065, 541 times as much'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr
 
 from privet.accounting import Gaussian, delta
+from privet.lectures.measures import Vector
 
-Vector = NDArray[np.float64]
+Mixture = tuple[Vector, Vector]  # centres and chances
 _WIDTH = 0.01  # of the cells that outcomes are sorted into, in standard deviations of the noise
 
 
@@ -68,35 +66,29 @@ def divided_by_realised_size(n: int = 1000, rate: float = 0.05, noise: float = 1
     joined = unit * (1.0 - others) / (1.0 + others)  # and with
     without = (alone, chances)
     present = (np.append(alone, joined), np.append((1.0 - rate) * chances, rate * chances))
-    return Leak(
-        accountant=_priced(rate, noise, epsilon),
-        true=max(_delta(present, without, epsilon), _delta(without, present, epsilon)),
-    )
+    return _leak(present, without, rate, noise, epsilon)
 
 
 def divided_by_expected_size(n: int = 1000, rate: float = 0.05, noise: float = 1.0, epsilon: float = 1.0) -> Leak:
     """Return the same for the division by qn: the newcomer moves the mean by C/(qn), and the others do not move.
 
-    Examples
-    --------
     >>> found = divided_by_expected_size()
     >>> abs(found.true / found.accountant - 1) < 1e-3
     True
     """
     without = (np.zeros(1), np.ones(1))
     present = (np.array([0.0, 1.0 / noise]), np.array([1.0 - rate, rate]))
-    return Leak(
-        accountant=_priced(rate, noise, epsilon),
-        true=max(_delta(present, without, epsilon), _delta(without, present, epsilon)),
-    )
+    return _leak(present, without, rate, noise, epsilon)
 
 
-def _priced(rate: float, noise: float, epsilon: float) -> float:
-    return delta(Gaussian(noise_multiplier=noise).poisson(rate=rate), epsilon=epsilon, neighbours="add_remove")
+def _leak(present: Mixture, without: Mixture, rate: float, noise: float, epsilon: float) -> Leak:
+    step = Gaussian(noise_multiplier=noise).poisson(rate=rate)
+    true = max(_delta(present, without, epsilon), _delta(without, present, epsilon))
+    return Leak(accountant=delta(step, epsilon=epsilon, neighbours="add_remove"), true=true)
 
 
-def _delta(first: tuple[Vector, Vector], second: tuple[Vector, Vector], epsilon: float) -> float:
-    """Σ over cells of (P − e^ε Q)₊ for two mixtures (centres, chances) of unit Gaussians."""
+def _delta(first: Mixture, second: Mixture, epsilon: float) -> float:
+    """Σ over cells of (P − e^ε Q)₊ for two mixtures of unit Gaussians."""
     centres = np.concatenate([first[0], second[0]])
     edges = np.arange(centres.min() - 10.0, centres.max() + 10.0, _WIDTH)
     p, q = (_masses(edges, *mixture) for mixture in (first, second))

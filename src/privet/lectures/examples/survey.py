@@ -15,8 +15,6 @@ Their ratio is 1 − q + q e^ε: the lemma on amplification is an equality here.
 '6.48719e-06 6.48719e-06 0.5'
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

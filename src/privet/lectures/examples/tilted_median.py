@@ -15,8 +15,6 @@ A tilt steeper than the losses' own slopes, 2 here, sends the minimum to infinit
 So the library refuses a loss with a kink, and a noisy answer needs a smooth one, e.g. "huber", with a penalty.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import ndtr
 
@@ -30,8 +28,6 @@ POINTS = (0.0, 101.0)
 def slopes() -> tuple[float, float, float]:
     """Slopes of |w| + |w − 101| left of 0, between the points, and right of 101.
 
-    Examples
-    --------
     >>> slopes()
     (-2.0, 0.0, 2.0)
     """
@@ -43,8 +39,6 @@ def slopes() -> tuple[float, float, float]:
 def far_point_comes_out(spread: float, *, draws: int, seed: int = 82) -> float:
     """How often the minimum of the objective, tilted by Gaussian noise of this standard deviation, is 101 exactly.
 
-    Examples
-    --------
     >>> 0.45 < far_point_comes_out(0.5, draws=2_000) < 0.55
     True
     """
@@ -56,8 +50,6 @@ def far_point_comes_out(spread: float, *, draws: int, seed: int = 82) -> float:
 def exact_chance(spread: float) -> float:
     """Φ(2/s) − 1/2, the chance that −2 < tilt < 0.
 
-    Examples
-    --------
     >>> round(exact_chance(1.0), 4)
     0.4772
     """

@@ -12,8 +12,6 @@ gradients, by clipping, by bounded data or by fiat, is what stops it.
 100,000  free 2,008,528.78   clipped 0.03
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -27,8 +25,6 @@ from privet.losses import SquaredLoss
 def outlier_move(size: float, *, n: int = 100, clip: float = math.inf) -> float:
     """How far the average gradient at 0 moves when one of n labels of 0 becomes `size`; gradients clipped at `clip`.
 
-    Examples
-    --------
     >>> outlier_move(50.0), round(outlier_move(50.0, clip=1.0), 6)
     (1.0, 0.01)
     """
@@ -47,8 +43,6 @@ def outlier_epsilon(
 ) -> float:
     """The epsilon that one noisy step really costs whoever's label is `size`: that of μ = move ÷ noise.
 
-    Examples
-    --------
     >>> outlier_epsilon(1_000.0) > 100 * outlier_epsilon(10.0)
     True
     """

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,23 +87,10 @@ def _label(axes: Axes, ends: list[tuple[float, str, float, str]]) -> None:
     places = (np.arange(len(ends)) + 0.5) / len(ends)
     for place, (value, name, frontier, colour) in zip(places, ends, strict=True):
         truth = "always true" if math.isinf(frontier) else f"true to ε ≈ {_near(frontier)}"
-        axes.annotate(
-            "",
-            (1.0, value),
-            (1.06, place),
-            xycoords=("axes fraction", "data"),
-            textcoords="axes fraction",
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0},
-        )
-        axes.annotate(
-            f"{fill(name, 21)}\n{truth}",
-            (1.07, place),
-            xycoords="axes fraction",
-            color=INK,
-            va="center",
-            fontsize=10,
-            linespacing=1.15,
-        )
+        line: dict[str, Any] = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (1.0, value), (1.06, place), ("axes fraction", "data"), "axes fraction", arrowprops=line)
+        look: dict[str, Any] = {"color": INK, "va": "center", "fontsize": 10, "linespacing": 1.15}
+        axes.annotate(f"{fill(name, 21)}\n{truth}", (1.07, place), xycoords="axes fraction", **look)
 
 
 def _distinct() -> dict[str, Rule]:

@@ -33,8 +33,6 @@ def one_record_figure() -> Figure:
 
     Promise: the points are `against_full_batches`, upper bounds of the contour accountant.
 
-    Examples
-    --------
     >>> one_record_figure().axes[0].get_ylabel()
     'ε at δ = 1e-5 (nats)'
     """
@@ -59,17 +57,11 @@ def asked_and_given_figure(*, delta: float = 1e-5) -> Figure:
 
     Promise: every curve is `Rule.true_epsilon`, exact up to rounding. Above the diagonal a rule is not private.
 
-    Examples
-    --------
     >>> [line.get_label() for line in asked_and_given_figure().axes[0].lines][1:]
     ['claim 3.2', 'with its √2 (lemma 1.1)', 'ρ by a quadratic equation']
     """
     at = np.geomspace(0.1, 20.0, 60)
-    names = {
-        "claim_3_2": "claim 3.2",
-        "lemma_1_1": "with its √2 (lemma 1.1)",
-        "rho": "ρ by a quadratic equation",
-    }
+    names = {"claim_3_2": "claim 3.2", "lemma_1_1": "with its √2 (lemma 1.1)", "rho": "ρ by a quadratic equation"}
     with canvas(
         "What is asked for, and what is given", f"one run at δ = {delta:.0e}".replace("e-0", "e-"), size=(6.2, 5.4)
     ) as (figure, axes):
@@ -93,8 +85,6 @@ def amplification_figure() -> Figure:
 
     Promise: the curves are `amplified`, which is tight; a dot is where the shortcut stops being true.
 
-    Examples
-    --------
     >>> amplification_figure().axes[0].get_ylabel()
     'amplified ε ÷ (rate · ε)'
     """
@@ -120,8 +110,6 @@ def privacy_loss_figure(*, rate: float = 0.1, noise: float = 2.0, epsilon: float
 
     Promise: the laws are `privacy_loss.transformed`, losses rounded to the nearest lattice point; add or remove.
 
-    Examples
-    --------
     >>> privacy_loss_figure().axes[0].get_xlabel()
     'privacy loss (nats)'
     """
@@ -149,8 +137,6 @@ def variance_rule_figure(*, points: int = 60) -> Figure:
 
     Promise: a point is shaded where the rule's noise is below `exact_noise`.
 
-    Examples
-    --------
     >>> variance_rule_figure(points=8).axes[0].get_yscale()
     'log'
     """

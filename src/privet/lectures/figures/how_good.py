@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import InvalidParameter
-from privet.lectures.toy_problems import average_loss, logistic_in_ball
+from privet.lectures.toy_problems import average_loss, logistic_in_ball, unit_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
-from privet.randomness import Random, fixed_seed_invalidates_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.report.canvas import FAINT, canvas, styles
 from privet.solvers import noisy_gradient_descent, objective_perturbation, output_perturbation
-from privet.theory import Method, plan_for
+from privet.theory import Method
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,23 +51,13 @@ def proven_risk(method: Proven, *, n: int, d: int, epsilon: float, delta: float 
     By `plan_for`; for objective perturbation by its solver, whose bound depends on no data: it is run on a table of 0.
     Releasing the public start costs nothing and is at most 1 above the least risk, so no method need be worse.
 
-    Examples
-    --------
     >>> [round(proven_risk(method, n=2000, d=10, epsilon=1.0), 4) for method in ("average", "exponential")]
     [0.0167, 0.02]
     """
     if method == "objective_perturbation":
         return min(1.0, _objective_bound(n, d, epsilon, delta))
-    found = plan_for(
-        n=n,
-        d=d,
-        radius=1.0,
-        lipschitz=1.0,
-        budget=Budget(epsilon=epsilon, delta=delta),
-        neighbours="replace_one",
-        method=method,
-        rank=min(d, _RANK) if method == "rank" else None,
-    )
+    rank = min(d, _RANK) if method == "rank" else None
+    found = unit_plan(method, n=n, d=d, budget=Budget(epsilon=epsilon, delta=delta), rank=rank)
     return min(found.trivial, found.excess_risk)
 
 
@@ -88,22 +78,19 @@ def simulated_risk(method: str, *, n: int, d: int, epsilon: float, seeds: int = 
     least, budget = average_loss(problem, best), Budget(epsilon=epsilon, delta=1e-5)
     bounded = glm("logistic", problem.X, problem.y, row_norm=1.0, domain=problem.domain)
     free = glm("logistic", problem.X, problem.y, row_norm=1.0)
-    solvers: dict[str, Callable[[Random], Any]] = {
-        "average": lambda random: noisy_gradient_descent(bounded, budget=budget, max_steps=max_steps, random=random),
-        "last_linear": lambda random: noisy_gradient_descent(
-            bounded, budget=budget, release="last", method="last_linear", max_steps=max_steps, random=random
-        ),
-        "output_perturbation": lambda random: output_perturbation(bounded, budget=budget, random=random),
-        "objective_perturbation": lambda random: objective_perturbation(free, budget=budget, radius=1.0, random=random),
+    descent = partial(noisy_gradient_descent, bounded, budget=budget, max_steps=max_steps)
+    solvers: dict[str, Callable[..., Any]] = {
+        "average": descent,
+        "last_linear": partial(descent, release="last", method="last_linear"),
+        "output_perturbation": partial(output_perturbation, bounded, budget=budget),
+        "objective_perturbation": partial(objective_perturbation, free, budget=budget, radius=1.0),
     }
     if method not in solvers:
         raise InvalidParameter(
             f"Expected one of {', '.join(solvers)}, got {method!r}: nothing is run under that name. Use one of them."
         )
-    found = [
-        problem.domain.project(solvers[method](fixed_seed_invalidates_guarantee(seed)).coef) for seed in range(seeds)
-    ]
-    return float(np.mean([average_loss(problem, coef) for coef in found])) - least
+    runs = [solvers[method](random=fixed_seed_invalidates_guarantee(seed)) for seed in range(seeds)]
+    return float(np.mean([average_loss(problem, problem.domain.project(run.coef)) for run in runs])) - least
 
 
 def risk_figure(against: Against, *, seeds: int = 2, runs: tuple[float, ...] | None = None) -> Figure:

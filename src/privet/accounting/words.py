@@ -1,0 +1,72 @@
+"""What a guarantee says of a run: what ran, as the clause of a sentence, and what that rests on."""
+
+from __future__ import annotations
+
+from privet.accounting import events as ev
+from privet.accounting.pairs.dominating import leaves
+from privet.accounting.selection import mean_trials
+from privet.privacy import Neighbours
+
+
+def description(run: ev.Event, neighbours: Neighbours) -> str:
+    """What ran, as the clause of a sentence.
+
+    Examples
+    --------
+    >>> description(ev.Laplace(scale=4.0) * 10, "add_remove")
+    '10 releases of Laplace noise (scale 4 × clip)'
+    """
+    return "; ".join(
+        f"{count:,} release{'s' if count > 1 else ''} of {_words(leaf, neighbours)}"
+        for leaf, count in leaves(run, neighbours)
+    )
+
+
+def _words(leaf: ev.Event, neighbours: Neighbours) -> str:
+    match leaf:
+        case ev.Gaussian(noise_multiplier=noise):
+            return f"Gaussian noise (noise multiplier {noise:g})"
+        case ev.Laplace(scale=scale):
+            return f"Laplace noise (scale {scale:g} × clip)"
+        case ev.Composed() | ev.Repeated():
+            return f"{description(leaf, neighbours)}, together"
+        case ev.PoissonSampled(event=inner, rate=rate):
+            return f"{_words(inner, neighbours)} on Poisson batches (rate {rate:g})"
+        case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
+            return f"{_words(inner, neighbours)} on batches of {batch:,} out of {records:,} without replacement"
+        case ev.NegativeBinomialTrials(event=inner) | ev.PoissonTrials(event=inner):
+            law = "Poisson" if isinstance(leaf, ev.PoissonTrials) else f"negative binomial of shape {leaf.shape:g}"
+            trial = description(inner, neighbours)
+            return f"the best of {mean_trials(leaf):.4g} trials on average ({law}), a trial being {trial}"
+    return repr(leaf)
+
+
+def assumptions(run: ev.Event, neighbours: Neighbours) -> tuple[str, ...]:
+    """What a guarantee of the run rests on, beside its theorem.
+
+    Examples
+    --------
+    >>> assumptions(ev.Pure(epsilon=1.0), "zero_out")
+    ('the stated guarantees of the declared parts hold for this neighbour relation',)
+    """
+    kinds = [leaf for leaf, _ in leaves(run, neighbours)]
+    batched = ev.PoissonSampled | ev.FixedSizeSampled
+    inner = [part for leaf in kinds for part, _ in leaves(leaf.event if isinstance(leaf, batched) else leaf)]
+    found = []
+    if any(isinstance(leaf, ev.Gaussian | ev.Laplace) for leaf in inner):
+        found.append("each record's contribution is clipped before summation and the noise is drawn as described")
+    if any(isinstance(leaf, batched) for leaf in kinds):
+        found.append("batches are drawn afresh at each step and stay secret")
+    if any(isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials) for leaf in kinds):
+        found.append("trials are alike and independent, their number is drawn as described and stays secret")
+        for leaf in kinds:
+            if isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials):
+                found.extend(assumptions(leaf.event, neighbours))
+    declared = ev.Pure | ev.Approximate | ev.ExponentialMechanism
+    if any(isinstance(leaf, ev.PoissonSampled) and isinstance(leaf.event, declared) for leaf in kinds):
+        found.append("a record that is zeroed out leaves the rest of its batch as it is")
+    if any(isinstance(leaf, ev.Pure | ev.Approximate | ev.ZeroConcentrated) for leaf in inner):
+        found.append("the stated guarantees of the declared parts hold for this neighbour relation")
+    if ev.relations(run):
+        found.append("noise multipliers are stated for this neighbour relation, and hold for no other")
+    return tuple(dict.fromkeys(found))
