@@ -29,6 +29,7 @@ MARKED = [PAGES[0], *(pytest.param(page, marks=pytest.mark.medium) for page in P
 
 # Imports point to the left only.
 ROOMS = [
+    "arrays",
     "errors",
     "_checks",
     "_independence",

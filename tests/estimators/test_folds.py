@@ -53,7 +53,7 @@ def test_one_record_moves_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
         """The most others that one changed label moves."""
         return max(len(moved(members(cv, y), members(cv, changed(place)), place)) for place in range(99))
 
-    monkeypatch.setattr(folds, "_dice", lambda random, sides, count: dice[-count:])
+    monkeypatch.setattr(folds, "integers_below", lambda random, sides, count: dice[-count:])
     ours = IndependentFolds(3)
     assert relabelled(ours) == relabelled(KFold(3)) == 0
     assert not moved(members(ours, y), members(ours, y, slice(1, None)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privet.noise import fast, gaussian, laplace, rounded_gaussian, rounded_laplace
+from privet.noise import fast, rounded_gaussian, rounded_laplace, samplers
 from privet.noise.exact import exact_gaussian_pair, exact_laplace
 from privet.randomness import Words, fixed_seed_invalidates_guarantee
 
@@ -113,7 +113,7 @@ def test_the_oracle_sees_a_sampler_that_trusts_its_floats(monkeypatch: pytest.Mo
     stddev = 1.9 * 2.0**40
     triples = edge_triples(120, stddev, 2)
     first, second = gaussian_oracle(triples, stddev)
-    monkeypatch.setattr(gaussian, "ERROR", 0.0)
+    monkeypatch.setattr(samplers, "GAUSSIAN_ERROR", 0.0)
     assert sampled(triples, stddev)[0] != first + second
 
 
@@ -163,11 +163,11 @@ def test_offsets_are_added_before_rounding(offset: float) -> None:
         small = [nearest(offset + 2**20 * (-1) ** (tail & 1) * exponential(size, tail)) for _, size, tail in triples]
     out = np.empty(2 * len(triples), dtype=np.int64)
     random = Scripted([triple[part] for part in range(3) for triple in triples])
-    gaussian.fill_gaussian(random, 2.0**20, np.full(out.size, offset), out, fast.Scratch(out.size))
+    samplers.fill_gaussian(random, 2.0**20, np.full(out.size, offset), out, fast.Scratch(out.size))
     assert out.tolist() == expected
     out = out[: len(triples)]
     random = Scripted([triple[part] for part in (1, 2) for triple in triples])
-    laplace.fill_laplace(random, 2.0**20, np.full(out.size, offset), out, fast.Scratch(out.size))
+    samplers.fill_laplace(random, 2.0**20, np.full(out.size, offset), out, fast.Scratch(out.size))
     assert out.tolist() == small
     for triple, first, second in list(zip(triples, expected, expected[len(triples) :], strict=False))[:50]:
         assert exact_gaussian_pair(Scripted([]), triple, 2.0**20, (offset, offset)) == (first, second)
@@ -186,7 +186,7 @@ def test_float_errors_stay_below_the_proven_bound(monkeypatch: pytest.MonkeyPatc
 
     stddev = 1.9 * 2.0**20
     usual = random_triples(1500, 10) + [t for t in extreme_triples() if t[1] >= 2**36 and t[2] >> 11]
-    monkeypatch.setattr(gaussian, "round_into", spy)
+    monkeypatch.setattr(samplers, "round_into", spy)
     sampled(usual, stddev)
     with mp.workdps(DIGITS):
         ideal = list(zip(*(ideal_pair(*triple) for triple in usual), strict=True))
@@ -195,15 +195,15 @@ def test_float_errors_stay_below_the_proven_bound(monkeypatch: pytest.MonkeyPatc
             for values, row in zip(kept, ideal, strict=True)
             for value, z in zip(values, row, strict=True)
         )
-    assert worst <= gaussian.ERROR / 4
+    assert worst <= samplers.GAUSSIAN_ERROR / 4
     kept.clear()
-    monkeypatch.setattr(laplace, "round_into", spy)
+    monkeypatch.setattr(samplers, "round_into", spy)
     pairs = [(size, tail) for _, size, tail in usual]
     rounded_laplace(Scripted([p[0] for p in pairs] + [p[1] for p in pairs]), stddev, len(pairs))
     with mp.workdps(DIGITS):
         sizes = [exponential(*pair) for pair in pairs]
         worst = max(abs(abs(float(mpf(float(y)) / stddev)) - float(x)) for y, x in zip(kept[0], sizes, strict=True))
-    assert worst <= laplace.ERROR / 4
+    assert worst <= samplers.LAPLACE_ERROR / 4
 
 
 def test_the_logarithm_is_as_accurate_as_the_proof_assumes() -> None:

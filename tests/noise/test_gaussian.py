@@ -9,7 +9,7 @@ from scipy import special, stats
 
 from privet.accounting.theorems.gaussian_profile import delta_bounds
 from privet.errors import InvalidParameter
-from privet.noise import fast, gaussian, laplace, rounded_gaussian, rounded_laplace
+from privet.noise import fast, rounded_gaussian, rounded_laplace, samplers
 from privet.randomness import Words, fixed_seed_invalidates_guarantee, system_random
 
 STDDEV = 2.0**20
@@ -102,7 +102,7 @@ def test_the_statistics_catch_a_mutant_of_the_code(monkeypatch: pytest.MonkeyPat
     def repeated(bits: Words, tail: Words, scratch: fast.Scratch) -> tuple[Floats, np.ndarray]:
         return usual(np.repeat(bits[::2], 2), np.repeat(tail[::2], 2), scratch)
 
-    monkeypatch.setattr(gaussian, "exponential", repeated)
+    monkeypatch.setattr(samplers, "exponential", repeated)
     noise = rounded_gaussian(fixed_seed_invalidates_guarantee(2024), STDDEV, DRAWS) / STDDEV
     assert "neighbours' sizes" in caught(noise)
 
@@ -170,4 +170,4 @@ def test_least_and_largest_level_are_drawn() -> None:
 
 def test_error_bounds_are_those_of_the_proof() -> None:
     """The constants that docs/proofs/noise.md derives: changing one means changing the other."""
-    assert (gaussian.ERROR, laplace.ERROR) == (2.0**-45, 2.0**-43)
+    assert (samplers.GAUSSIAN_ERROR, samplers.LAPLACE_ERROR) == (2.0**-45, 2.0**-43)

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from privet.errors import InvalidParameter
-from privet.noise import add_gaussian, add_laplace, exact, gaussian, rounded_gaussian
+from privet.noise import add_gaussian, add_laplace, exact, rounded_gaussian, samplers
 from privet.noise.fast import Integers, Scratch
 from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random
 
@@ -197,9 +197,9 @@ def test_time_tells_nothing_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> Non
         slow.append(1)
         return usual(random, words, stddev, offsets)
 
-    monkeypatch.setattr(gaussian, "exact_gaussian_pair", spy)
+    monkeypatch.setattr(samplers, "exact_gaussian_pair", spy)
     out: Integers = np.empty(2**15, dtype=np.int64)
     scratch = Scratch(out.size)
     for seed in range(32):
-        gaussian.fill_gaussian(fixed_seed_invalidates_guarantee(seed), 2.0**20, None, out, scratch)
+        samplers.fill_gaussian(fixed_seed_invalidates_guarantee(seed), 2.0**20, None, out, scratch)
     assert len(slow) <= 3  # 2^20 coordinates, expected 2^-4; more than 3 has probability 6e-7

@@ -22,8 +22,7 @@ from privet.privacy import Neighbours
 from privet.problems import LinearProblem
 from privet.randomness import Random, fixed_seed_invalidates_guarantee
 from privet.solvers import ObjectivePerturbation, Result, objective_perturbation
-from privet.solvers.tilt import Tilt
-from privet.solvers.tilt_cost import tilt_epsilon, tilt_multiplier
+from privet.solvers.tilt import Tilt, tilt_epsilon, tilt_multiplier
 
 Vector = NDArray[np.float64]
 BUDGET = Budget(epsilon=1, delta=1e-6)

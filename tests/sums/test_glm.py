@@ -216,7 +216,7 @@ def test_predictions_are_exact() -> None:
             return z
 
         glm_sum(derivative, table, np.zeros(5), theta, rule=Clip(clip=1.0))
-        coefficients, step = room._rounded(theta)
+        coefficients, step = room.rounded(theta)
         for z, row in zip(seen[0], table.units, strict=True):
             exact = sum(int(v) * int(t) for v, t in zip(row, coefficients, strict=True))
             assert abs(exact) < 2**53
@@ -227,11 +227,11 @@ def test_predictions_are_exact() -> None:
 def test_coefficients_whose_squares_vanish_stay_exact() -> None:
     """Norms whose squares underflow or overflow do not mislead the grid of theta: no sum of products reaches 2^53."""
     for theta in (np.array([1.6e-162] + [1.5e-162] * 99_999), np.full(10, 1e200), np.full(3, 5e-324)):
-        coefficients, step = room._rounded(theta)
+        coefficients, step = room.rounded(theta)
         assert sum(int(t) ** 2 for t in coefficients) < 2**73
         assert step > 0
     with pytest.raises(InvalidParameter, match="finite coefficients"):
-        room._rounded(np.array([math.inf]))
+        room.rounded(np.array([math.inf]))
 
 
 def made(n: int = 700, columns: int = 7, outputs: int = 1) -> Any:

@@ -1,7 +1,5 @@
 """How one record's contribution is bounded, and the lattice on which bounded contributions are summed exactly."""
 
-from __future__ import annotations
-
 from privet.clipping.lattice import LatticeSum, lattice_step
 from privet.clipping.rules import Adaptive, Automatic, Bounding, Clip, Declared
 

@@ -28,15 +28,12 @@ class Bounding(Protocol):
     @property
     def clip(self) -> float:
         """The l2 bound on one record's share, in the unit of a gradient norm; public."""
-        ...
 
     def factor(self, norms: FloatArray) -> FloatArray | None:
         """What to multiply gradients of these norms by; None for min(1, clip ÷ norm), which the sum does itself."""
-        ...
 
     def describe(self) -> str:
         """The rule as the clause of a sentence."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

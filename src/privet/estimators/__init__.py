@@ -5,15 +5,12 @@
 LogisticRegression(bounds=(0, 1))
 """
 
-from __future__ import annotations
-
 from privet.estimators.classifiers import LinearSVC, LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.folds import IndependentFolds
 from privet.estimators.intervals import Intervals
 from privet.estimators.model_file import load_model
-from privet.estimators.quantiles import QuantileRegressor
-from privet.estimators.regressors import HuberRegressor, LinearRegression, Ridge
+from privet.estimators.regressors import HuberRegressor, LinearRegression, QuantileRegressor, Ridge
 from privet.estimators.search import PrivateSearchCV
 from privet.estimators.table_model import TableModel, fit_table, plan_table
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-Vector = NDArray[np.float64]
+from privet.arrays import Vector
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -27,35 +27,34 @@ class BestModel:
     best_estimator_: Any
 
     @property
+    def _best(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    @property
     def classes_(self) -> NDArray[Any]:
         """The classes, in the order of `predict_proba`."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.classes_)
+        return np.asarray(self._best.classes_)
 
     @property
     def n_features_in_(self) -> int:
         """Number of columns of the table."""
-        check_is_fitted(self, "best_estimator_")
-        return int(self.best_estimator_.n_features_in_)
+        return int(self._best.n_features_in_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """What the best model predicts."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict(X))
+        return np.asarray(self._best.predict(X))
 
     def score(self, X: Any, y: Any) -> float:
         """The best model's score on rows that are not private, or not these."""
-        check_is_fitted(self, "best_estimator_")
-        return float(self.best_estimator_.score(X, y))
+        return float(self._best.score(X, y))
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Vector:
         """The best model's scores of the classes."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.decision_function(X))
+        return np.asarray(self._best.decision_function(X))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Vector:
         """The best model's probabilities of the classes."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X))
+        return np.asarray(self._best.predict_proba(X))

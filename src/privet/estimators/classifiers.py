@@ -14,12 +14,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from privet.arrays import Vector
 from privet.data import class_list, labels, places
 from privet.errors import InvalidParameter
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.linear import PrivateLinearModel
-from privet.estimators.preparing import Posed, Vector
-from privet.estimators.reading import Records
+from privet.estimators.preparing import Posed, Records
 from privet.estimators.weights import balanced, class_count_release, class_factors
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
 from privet.plan import Meter, Release
@@ -39,15 +39,6 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # on scikit-learn's tiny test tables, as privacy must have it
         return tags
-
-    def _loss(self, classes: int) -> Loss:
-        raise NotImplementedError
-
-    def _planned_loss(self, classes: int) -> Loss:
-        return self._loss(classes)
-
-    def _task(self, loss: Loss) -> Any:
-        return "several" if loss.outputs > 1 else "binary"
 
     def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
         return (class_count_release(classes, noise(_COUNT_SHARE)),) if self._is_balanced else ()
@@ -112,12 +103,8 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
             known = np.isfinite(data.target)
             own = np.where(known, factors[np.where(known, data.target, 0).astype(int)], np.nan)
             values = own if values is None else own * values
-        return Posed(
-            labels=data.target,
-            loss=self._loss(len(self.classes_)),
-            weights=values,
-            assumptions=(*declared, *assumptions),
-        )
+        loss, stated = self._loss(len(self.classes_)), (*declared, *assumptions)
+        return Posed(labels=data.target, loss=loss, weights=values, assumptions=stated)
 
     def _keep(self, theta: Vector, scaling: Scaling, posed: Posed) -> None:
         self.coef_, self.intercept_ = scaling.unscaled(theta)

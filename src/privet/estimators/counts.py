@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
+from privet.arrays import Vector
 from privet.data import one_row_each
 from privet.errors import InvalidParameter
-from privet.estimators.preparing import Posed, Vector
-from privet.estimators.reading import Records
+from privet.estimators.defaults import Task
+from privet.estimators.preparing import Posed, Records
 from privet.estimators.regressors import LinearRegressor
 from privet.losses import CappedPoissonLoss, Loss
 from privet.plan import Histograms, Meter, Release
@@ -57,16 +58,15 @@ class PoissonRegressor(LinearRegressor):
     (True, True)
     """
 
+    _task: ClassVar[Task] = "counts"
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
 
-    def _planned_loss(self, classes: int) -> Loss:
+    def _loss(self, classes: int) -> Loss:
         return CappedPoissonLoss(max_rate=1.0)  # whose cap is learnt, or in units that are
-
-    def _task(self, loss: Loss) -> Any:
-        return "counts"
 
     @property
     def _learns_target(self) -> bool:  # type: ignore[override]  # `typical_count` does
@@ -114,15 +114,10 @@ class PoissonRegressor(LinearRegressor):
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
 
-def count_release(noise_multiplier: float) -> Release:
-    """The release that `typical_count` reads."""
-    return Release(
-        name=_SIZES,
-        of="counts by their power of two",
-        bound=Histograms(),
-        noise_multiplier=noise_multiplier,
-        size=_MOST - _LEAST + 1,
-    )
+def count_release(noise: float) -> Release:
+    """The release that `typical_count` reads, of that noise multiplier."""
+    of, size = "counts by their power of two", _MOST - _LEAST + 1
+    return Release(name=_SIZES, of=of, bound=Histograms(), noise_multiplier=noise, size=size)
 
 
 def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[float, float]:
@@ -133,16 +128,6 @@ def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[
 
     Promise: the meter's next release, as a record is in one bin at most; missing values in none.
     Theorem: docs/proofs/preprocessing.md, section 2.
-
-    Examples
-    --------
-    >>> from privet.plan import Plan
-    >>> from privet.randomness import fixed_seed_invalidates_guarantee
-    >>> plan = Plan(releases=(count_release(20.0),), neighbours="zero_out")
-    >>> counts = np.array([0.0, 1.0, 2.0, 9.0] * 1000)
-    >>> size, top = typical_count(counts, Meter(plan, random=fixed_seed_invalidates_guarantee(1)), most=None)
-    >>> 2 < size < 5, top
-    (True, 16.0)
     """
     bounded = np.clip(counts, 0.0, math.inf if most is None else most)
     _, exponents = np.frexp(bounded)  # a value of [2^k, 2^(k+1)) has k + 1

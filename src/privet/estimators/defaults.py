@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,15 +12,7 @@ from privet._checks import one_of, whole
 from privet.errors import InvalidParameter
 from privet.losses import Loss
 from privet.sampling import Poisson
-from privet.solvers import (
-    DPSGD,
-    FixedHessian,
-    GradientStep,
-    Newton,
-    ObjectivePerturbation,
-    OutputPerturbation,
-    Solver,
-)
+from privet.solvers import DPSGD, FixedHessian, GradientStep, Newton, ObjectivePerturbation, OutputPerturbation, Solver
 
 Name = Literal["auto", "fixed_hessian", "gradient", "sgd", "newton", "objective", "output"]
 Task = Literal["binary", "several", "regression", "counts", "quantile"]
@@ -35,36 +27,13 @@ LITTLE = 0.3  # effective sample size a column below which a model tends to the 
 _MOST_COLUMNS = 2_000  # of which a private XᵀX is worth having
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Settings:
-    """What the task alone suggests, before sizes and budget are looked at.
-
-    `typical_curvature` is the loss's near its minimum, where that is known and far below its largest: steps are
-    for it, and the clip keeps them from running away where the loss bends more.
-    """
-
-    steps: int
-    clip: float
-    hessian_share: float = 0.25
-    step_size: float = 0.5
-    momentum: float = 0.8
-    floor: float = 2.0
-    tail: float = 0.5
-    typical_curvature: float | None = None
-
-    def curvature(self, loss: Loss) -> float:
-        """What one step is meant for: the typical curvature, or the proven one if that is smaller or the only one."""
-        proven = loss.smoothness() or 1.0
-        return proven if self.typical_curvature is None else min(proven, self.typical_curvature)
-
-
 # Fixed-Hessian descent, the default. Measured on the shared tables: benchmarks/results/accuracy.md.
-_DESCENT: dict[Task, _Settings] = {
-    "binary": _Settings(steps=40, clip=0.15, hessian_share=0.1, step_size=1.0, floor=0.5),
-    "several": _Settings(steps=40, clip=0.3, hessian_share=0.1, step_size=1.0, floor=0.5, tail=0.25),
-    "regression": _Settings(steps=40, clip=0.1, hessian_share=0.2, momentum=0.5, floor=0.5),
-    "counts": _Settings(steps=20, clip=1.0, momentum=0.5, typical_curvature=2.0),
-    "quantile": _Settings(steps=60, clip=1.0, typical_curvature=5.0),
+_DESCENT: dict[Task, FixedHessian] = {
+    "binary": FixedHessian(clip=0.15, hessian_share=0.1, floor=0.5),
+    "several": FixedHessian(clip=0.3, hessian_share=0.1, floor=0.5, tail=0.25),
+    "regression": FixedHessian(clip=0.1, hessian_share=0.2, step_size=0.5, momentum=0.5, floor=0.5),
+    "counts": FixedHessian(steps=20, clip=1.0, step_size=0.5, momentum=0.5, typical_curvature=2.0),
+    "quantile": FixedHessian(steps=60, clip=1.0, step_size=0.5, typical_curvature=5.0),
 }
 _FEWER: dict[Task, float] = {"binary": 8.0, "several": 2.0, "regression": 4.0}  # fewer steps below this size a column
 
@@ -83,26 +52,9 @@ def solver_for(
 ) -> Solver:
     """The solver that "auto" or a name stands for, with its settings; a solver that is given as a value stays as it is.
 
-    Parameters
-    ----------
-    solver : "auto", a name, or a value such as `FixedHessian(clip=0.1)`
-    task : what is learnt
-    loss : public
-    columns : of the prepared rows
-    effective : the effective sample size, records ÷ noise multiplier of one release that spends the whole budget: how
-        many records can be told from noise; public
-    alpha : strength of the penalty
-    max_iter : the caller's own number of steps, if any
-    clip : another one than the default
-    people : whether records are people with many rows
-
-    Examples
-    --------
-    >>> from privet.losses import LogisticLoss
-    >>> type(solver_for("auto", "binary", loss=LogisticLoss(), columns=10, effective=500.0)).__name__
-    'FixedHessian'
-    >>> type(solver_for("auto", "binary", loss=LogisticLoss(), columns=50_000, effective=500.0)).__name__
-    'DPSGD'
+    `columns` are of the prepared rows. `effective` is the effective sample size, records ÷ noise multiplier of one
+    release that spends the whole budget: how many records can be told from noise. `max_iter` and `clip` are the
+    caller's own, if any. All of it is public.
     """
     if isinstance(solver, Solver) and not isinstance(solver, type):
         if max_iter is not None:
@@ -128,8 +80,8 @@ def solver_for(
     return _value(chosen, settings if clip is None else replace(settings, clip=clip), loss, alpha)
 
 
-def _settings(chosen: str, task: Task, loss: Loss, columns: int, effective: float) -> _Settings:
-    """The task's settings at this size and budget."""
+def _settings(chosen: str, task: Task, loss: Loss, columns: int, effective: float) -> FixedHessian:
+    """The task's settings at this size and budget, as of the default solver, from which the others take theirs."""
     known = settings = _DESCENT[task]
     if task in ("binary", "several", "regression"):
         each = effective / columns
@@ -154,19 +106,10 @@ def _settings(chosen: str, task: Task, loss: Loss, columns: int, effective: floa
     return settings
 
 
-def _value(chosen: str, settings: _Settings, loss: Loss, alpha: float) -> Solver:
+def _value(chosen: str, settings: FixedHessian, loss: Loss, alpha: float) -> Solver:
     """The solver itself."""
     if chosen == "fixed_hessian":
-        return FixedHessian(
-            steps=settings.steps,
-            clip=settings.clip,
-            hessian_share=settings.hessian_share,
-            step_size=settings.step_size,
-            momentum=settings.momentum,
-            floor=settings.floor,
-            typical_curvature=settings.typical_curvature,
-            tail=settings.tail,
-        )
+        return settings
     if chosen == "newton":
         return Newton(steps=settings.steps, clip=settings.clip, step_size=settings.step_size)
     if chosen == "objective":
@@ -174,7 +117,8 @@ def _value(chosen: str, settings: _Settings, loss: Loss, alpha: float) -> Solver
     if chosen == "output":
         several = loss.outputs > 1  # whose clipped gradient is that of no loss: they keep the proven bound
         return OutputPerturbation(clip=None if several else settings.clip, radius=None if alpha > 0 else 10.0)
-    size = settings.step_size / (settings.curvature(loss) + alpha)
+    # a step is meant for the typical curvature, or the proven one if that is smaller or the only one
+    size = settings.step_size / (min(loss.smoothness() or 1.0, settings.typical_curvature or math.inf) + alpha)
     update = GradientStep(step_size=size, momentum=settings.momentum)
     steps: dict[str, Any] = {"steps": settings.steps, "clip": settings.clip, "update": update}
     if chosen == "sgd":

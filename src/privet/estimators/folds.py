@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
+from privet._checks import whole
+from privet.arrays import IntArray
 from privet.errors import InvalidParameter
 from privet.problems.grouped import numbered
-from privet.randomness import Random, integers_below, system_random
+from privet.randomness import integers_below, system_random
 
 
 class IndependentFolds:
@@ -44,14 +45,10 @@ class IndependentFolds:
     """
 
     def __init__(self, n_splits: int = 5) -> None:
-        if isinstance(n_splits, bool) or not isinstance(n_splits, int) or n_splits < 2:
-            raise InvalidParameter(
-                f"Expected n_splits to be a whole number of at least 2, got {n_splits!r}: each fold is tested on by a "
-                "model that has not seen it. Use 5."
-            )
-        self.n_splits = n_splits
+        because = "each fold is tested on by a model that has not seen it"
+        self.n_splits = whole("n_splits", n_splits, least=2, because=because, use="Use 5.")
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[IntArray, IntArray]]:
         """Indices of the rows to train on and to test on, for each fold; by `groups`, a person's rows stay together."""
         try:
             check_consistent_length(X, y)
@@ -61,10 +58,10 @@ class IndependentFolds:
                 "Pass one target a row."  # how many is private
             ) from None
         count = X.shape[0] if isinstance(getattr(X, "shape", None), tuple) else len(X)
-        fold = _dice(system_random(), self.n_splits, count)
+        fold = integers_below(system_random(), self.n_splits, count)
         if groups is not None:
             people = numbered(groups, count)
-            each = _dice(system_random(), self.n_splits, int(people.max(initial=-1)) + 1)
+            each = integers_below(system_random(), self.n_splits, int(people.max(initial=-1)) + 1)
             fold = np.where(people < 0, fold, np.append(each, 0)[people])  # nobody's rows have a die each
         for place in range(self.n_splits):
             yield np.flatnonzero(fold != place), np.flatnonzero(fold == place)
@@ -75,7 +72,3 @@ class IndependentFolds:
 
     def __repr__(self) -> str:
         return f"IndependentFolds({self.n_splits})"
-
-
-def _dice(random: Random, sides: int, count: int) -> NDArray[np.int64]:
-    return integers_below(random, sides, count)

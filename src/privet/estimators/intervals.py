@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, stats
 from sklearn.utils.validation import check_is_fitted
 
 from privet._checks import between
+from privet.arrays import BoolArray, Vector
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.losses import HuberLoss, Loss, SquaredLoss
 from privet.plan import Meter, Release
@@ -23,9 +23,8 @@ from privet.solvers.newton_inference import BREAD
 
 if TYPE_CHECKING:
     from privet.estimators.outline import Outline
-    from privet.estimators.reading import Records
+    from privet.estimators.preparing import Records
 
-Vector = NDArray[np.float64]
 _LEAST_CONDITIONING = 1.5  # least eigenvalue of the noisy Hessian ÷ the typical norm of its noise
 _MOST_REMAINDER = 2.0  # bound on the neglected quadratic term ÷ standard deviation; the term itself is a fraction of it
 _MOST_ALTERED = 0.01  # share of records
@@ -76,7 +75,7 @@ class WithIntervals:
         result: Result,
         scaling: Scaling,
         posed: Any,
-        keep: NDArray[np.bool_],
+        keep: BoolArray,
         meter: Meter,
     ) -> Result:
         """A last private Newton step, whose error is known."""
@@ -97,10 +96,7 @@ class WithIntervals:
         sure is a coefficient". Raises `NoProvenBound` with the reason if the fit was refused them.
         """
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise InvalidParameter(
-                f"Expected level in (0, 1), got {level!r}: it is the probability to cover. Use 0.95."
-            )
+        between("level", level, 0, 1, because="it is the probability to cover", use="Use 0.95.")
         known: Uncertainty | None = vars(self).get("_uncertainty")
         if known is None:
             raise InvalidParameter(
@@ -213,7 +209,7 @@ def _bending(loss: Loss) -> float:
     return 1 / float(loss.threshold) if isinstance(loss, HuberLoss) else 1.0
 
 
-def altered_rows(X: Any, scaling: Scaling, norms: Vector) -> NDArray[np.bool_]:
+def altered_rows(X: Any, scaling: Scaling, norms: Vector) -> BoolArray:
     """Which rows `scaling` changes noticeably: a value missing or beyond its range, or the row shortened. Private."""
     with np.errstate(all="ignore"):
         long = ~(norms <= scaling.norm * (1 + NOTICED))

@@ -8,19 +8,20 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import is_whole, positive, whole
-from privet.data import matrix, person_numbers
+from privet.arrays import IntArray, Vector
+from privet.data import matrix
 from privet.errors import InvalidParameter, SmallEffectiveSample
+from privet.estimators.defaults import Task
+from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
-from privet.estimators.preparing import Posed, learnt_scaling, prepared_problem
-from privet.estimators.reading import Records
+from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem
 from privet.estimators.reserving import reserve, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
@@ -28,10 +29,10 @@ from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
 from privet.problems import LinearProblem
+from privet.problems.grouped import numbered
 from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random
-from privet.solvers import Result
 
-Vector = NDArray[np.float64]
+_LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
 
 @dataclass(eq=False, repr=False)
@@ -54,6 +55,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     random_state: Any = None
 
     inference: ClassVar[float] = 0.0  # estimators with intervals make it a parameter
+    _task: ClassVar[Task] = "binary"  # or several, if the loss has several outputs
     _learns_target: ClassVar[bool] = False  # its range, with the features'
 
     def __sklearn_tags__(self) -> Tags:
@@ -65,11 +67,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     # -- what an estimator says of itself ----------------------------------------------------------------------------
 
-    def _planned_loss(self, classes: int) -> Loss:
+    def _loss(self, classes: int) -> Loss:
         """The loss, as far as it is public before the run."""
-        raise NotImplementedError
-
-    def _task(self, loss: Loss) -> Any:
         raise NotImplementedError
 
     def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
@@ -184,15 +183,19 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         weights = record_weights(sample_weight, rows, most=self.max_weight)
         people = self._people(groups, rows)
         count = rows if people is None else int(people.max(initial=-1)) + 1
-        size = Size(
-            records=count,
+        size = self._size(table, count, people=people is not None, weighted=weights is not None)
+        return Records(table=table, target=target, weights=weights, people=people, size=size)
+
+    def _size(self, table: Any, records: int, *, people: bool = False, weighted: bool = False) -> Size:
+        """The public facts of a table of numbers."""
+        return Size(
+            records=records,
             columns=table.shape[1],
             classes=self._class_count(None),
-            people=people is not None,
-            weighted=weights is not None or self._weighs_classes,
+            people=people,
+            weighted=weighted or self._weighs_classes,
             sparse=not isinstance(table, np.ndarray),
         )
-        return Records(table=table, target=target, weights=weights, people=people, size=size)
 
     def _table(self, X: Any, *, reset: bool) -> Any:
         """`X` as numbers, checked on public facts: its declared type, its shape, its columns."""
@@ -206,16 +209,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return table
 
-    def _people(self, groups: Any, rows: int) -> NDArray[np.int64] | None:
+    def _people(self, groups: Any, rows: int) -> IntArray | None:
         """Whose row each is; None if every row stands for itself."""
         if groups is None:
             return None
-        people = person_numbers(groups)
-        if len(people) != rows:
-            raise InvalidParameter(
-                "Expected as many group labels as rows, got another number: rows would be taken for somebody else's. "
-                "Pass one label a row."
-            )
+        people = numbered(groups, rows)
         if self.neighbours != "add_remove" and people.max(initial=-1) < 0:
             raise InvalidParameter(
                 "Expected groups to label at least one person, got no label that is a number or a text: there is "
@@ -225,40 +223,20 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     def _run(self, data: Records, outline: Outline, meter: Meter, before: tuple[str, ...] = ()) -> None:
         """Learn what is not given, solve, and keep what was released."""
-        for name in (
-            "class_weight_",
-            "covariance_",
-            "standard_errors_",
-            "refusal_",
-            "_uncertainty",
-        ):  # of an earlier fit
+        for name in _LEFT:
             self.__dict__.pop(name, None)
         scaling, learnt = learnt_scaling(self, data, outline, meter)
         posed = self._pose(data, learnt, meter)
         keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha)
         result = outline.solver(self, problem.loss).run(outline.plan, problem, meter=meter)
-        if outline.final is not None and isinstance(problem, LinearProblem):
+        if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)
         self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
         self.plan_ = outline.plan
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
-
-    def _infer(
-        self,
-        data: Records,
-        outline: Outline,
-        problem: LinearProblem,
-        result: Result,
-        scaling: Scaling,
-        posed: Posed,
-        keep: NDArray[np.bool_],
-        meter: Meter,
-    ) -> Result:
-        """A last private Newton step, whose error is known; see `WithIntervals`."""
-        raise NotImplementedError
 
     def _random(self) -> Random:
         """The system's randomness; a fixed seed's, which invalidates the guarantee, if a random_state was given."""
@@ -279,10 +257,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     def _stated(self, guarantee: Guarantee, extra: tuple[str, ...]) -> Guarantee:
         """The guarantee with what an estimator assumes beyond its solver."""
-        ranges = "ranges were learnt within the budget"
-        if self.bounds is not None or self.row_norm is not None:
-            ranges = (
-                "the ranges in `bounds` are public" if self.bounds is not None else "the bound `row_norm` is public"
-            )
+        ranges = "ranges were learnt within the budget" if self.row_norm is None else "the bound `row_norm` is public"
+        if self.bounds is not None:
+            ranges = "the ranges in `bounds` are public"
         rows = ("a person has one row",) if guarantee.unit == "record" else ()
         return replace(guarantee, assumptions=(*guarantee.assumptions, ranges, *rows, *extra))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _RANGE_SHARE = 0.1  # of the budget, spent on ranges that were not given
 _NORM_SHARE = 0.03  # and on the norms of rows
 _CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
-_MOST_NOISE = 2.0**19
 _MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
 
 
@@ -137,7 +136,7 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
     lengths = ("norm", "centred norm") if both else ("norm",)
     norms = RangeFinder(columns=lengths, what="row norms") if not by_norm and size.columns > 1 and clear else None
     columns = size.columns + bool(model.fit_intercept)
-    loss = model._planned_loss(size.classes)
+    loss = model._loss(size.classes)
     if size.weighted:
         loss = WeightedLoss(loss=loss)
     facts = Facts(
@@ -161,23 +160,25 @@ def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ..
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     return Outline(
-        plan=plan,
-        budget=budget,
-        effective=effective,
-        columns=columns,
-        ranges=ranges,
-        norms=norms,
-        final=final,
+        plan=plan, budget=budget, effective=effective, columns=columns, ranges=ranges, norms=norms, final=final
     )
 
 
-def share_noise(whole_budget: float, share: float, epsilon: float) -> float:
+def share_noise(
+    whole_budget: float,
+    share: float,
+    epsilon: float,
+    *,
+    most: float = 2.0**19,
+    what: str = "ranges",
+    public: str = "pass row_norm=..., a public bound on the norm of a row",
+) -> float:
     """The noise multiplier of a release that spends `share` of the budget, `whole_budget` being that of all of it."""
     noise = max(whole_budget / math.sqrt(share), 2.0**-9)
-    if noise > _MOST_NOISE:
+    if noise > most:
         raise InvalidParameter(
-            f"Expected an epsilon from which ranges can be learnt, got {epsilon!r}: the noise would drown any "
-            "table. Use a larger epsilon, or pass row_norm=..., a public bound on the norm of a row."
+            f"Expected an epsilon from which {what} can be learnt, got {epsilon!r}: the noise would drown any table. "
+            f"Use a larger epsilon, or {public}."
         )
     return noise
 
@@ -187,7 +188,7 @@ def _solver(
 ) -> Solver:
     return solver_for(
         model.solver,
-        model._task(loss),
+        "several" if loss.outputs > 1 else model._task,
         loss=loss,
         columns=columns,
         effective=effective,

@@ -1,4 +1,4 @@
-"""From raw private rows to a problem for a solver: scaled by what is public or learnt, rows of norm at most 1."""
+"""From the private records of one fit to a problem for a solver: scaled by what is public or learnt, rows of norm 1."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import BoolArray, IntArray, Vector
 from privet.data import one_row_each
-from privet.estimators.outline import Outline
-from privet.estimators.reading import Records, columns_of
+from privet.estimators.outline import Outline, Size
+from privet.estimators.weights import Weights
 from privet.geometry import whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Meter
@@ -23,12 +23,22 @@ from privet.sums import bounded_table
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
-Vector = NDArray[np.float64]
 _LEAST_NORM = 2.0**-4
 # How much longer rows may be once centred, as the same change of a value is then up to twice as long. Of 0, 1, 1.5 and
 # 2, this did best or as well on held-out training rows of four tables, at epsilon 0.1 and 1.
 _CENTRED = 1.5
 _ROOM = 1.2  # above the learnt norm, where intervals want next to no row shortened
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class Records:
+    """Rows, targets, weights and whose they are; private, all but `size`."""
+
+    table: Any
+    target: Any
+    weights: Weights | None
+    people: IntArray | None
+    size: Size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -41,7 +51,7 @@ class Posed:
     unit: float = 1.0
     origin: float = 0.0
     ends: tuple[float, float] = (-math.inf, math.inf)
-    outside: NDArray[np.bool_] | None = None
+    outside: BoolArray | None = None
     assumptions: tuple[str, ...] = ()
 
 
@@ -61,7 +71,7 @@ def learnt_scaling(
     columns = X.shape[1]
     ranges: dict[str, tuple[float, float]] = {}
     if outline.ranges is not None:
-        values = ({"y": target} if "y" in outline.ranges.columns else {}) | columns_of(X)
+        values = ({"y": target} if "y" in outline.ranges.columns else {}) | _columns(X)
         ranges = outline.ranges.run([values[name] for name in outline.ranges.columns], meter)
     scaling = given_scaling(model.bounds, model.row_norm, columns, intercept=model.fit_intercept)
     if scaling is None:
@@ -73,6 +83,14 @@ def learnt_scaling(
         scaling = _by_learnt_norm(model, X, scaling, outline.norms, meter)
     constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
     return replace(scaling, constant=constant), ranges.get("y")
+
+
+def _columns(X: Any) -> dict[str, Vector]:
+    """Each column by a name."""
+    dense = isinstance(X, np.ndarray)
+    table = X if dense else X.tocsc()
+    columns = (table[:, j] if dense else table[:, [j]].toarray()[:, 0] for j in range(X.shape[1]))
+    return {f"x{j}": np.asarray(column, dtype=np.float64) for j, column in enumerate(columns)}
 
 
 def _by_learnt_norm(model: PrivateLinearModel, X: Any, scaling: Scaling, finder: RangeFinder, meter: Meter) -> Scaling:
@@ -94,10 +112,7 @@ def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: fl
     keep = np.asarray(loss.admissible(labels), dtype=bool)
     rows = scaling.rows(data.table)
     table = bounded_table(
-        data.table if rows is None else rows,
-        row_norm=1.0,
-        keep=keep,
-        prepare=scaling.prepare if rows is None else None,
+        data.table if rows is None else rows, row_norm=1.0, keep=keep, prepare=scaling.prepare if rows is None else None
     )
     known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), Ridge(alpha=alpha)
     if data.people is None:

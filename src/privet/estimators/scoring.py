@@ -10,13 +10,13 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from privet.accounting import NegativeBinomialTrials, PoissonTrials
+from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.data import places, vector
 from privet.plan import Meter, Plan, Release
 from privet.randomness import Random, negative_binomial_trials, poisson_trials
 from privet.sums import record_sum
 
-Vector = NDArray[np.float64]
 _CLIP = 0.5  # a record's score is between -1/2 and 1/2
 _ROWS = 1 << 10  # held-out rows that are predicted at a time
 

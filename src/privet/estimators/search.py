@@ -7,7 +7,6 @@ import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
@@ -20,7 +19,7 @@ from privet.data import labels
 from privet.errors import Interrupted, InvalidParameter, PrivetError, SmallEffectiveSample
 from privet.estimators.best_model import BestModel
 from privet.estimators.linear import PrivateLinearModel
-from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.outline import Outline, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.reserving import check_account, reserve
 from privet.estimators.scoring import noisy_score, number_of_trials
@@ -30,7 +29,6 @@ from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.randomness import Random, integers_below, uniforms
 from privet.sampling import FullBatch
 
-Vector = NDArray[np.float64]
 _OURS = ("account", "classes", "delta", "epsilon", "neighbours", "random_state", "records", "target_range")
 _SEARCH = "search"
 
@@ -133,7 +131,9 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         held_out = uniforms(random, table.shape[0]) < self.holdout
         parts = (table[~held_out], target[~held_out]), (table[held_out], target[held_out])
         trials = [self._outlined(model, candidate, table[~held_out], noise) for candidate in candidates]
-        self._warn_once(trials)
+        little = [outline.little for _, outline in trials if outline.little]
+        if little:  # on public facts, once: trials keep silent, as one warning each would tell their number
+            warnings.warn(little[0], SmallEffectiveSample, stacklevel=2)
         best, best_score, best_params = None, -math.inf, None
         for _ in range(number_of_trials(random, plan[_SEARCH].mechanism)):  # type: ignore[arg-type]  # made by plan
             place = int(integers_below(random, len(candidates), 1)[0])
@@ -198,14 +198,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         """One candidate's trial and what it will release; refused if that is not covered by a release of `noise`."""
         trial = clone(model).set_params(**params)
         trial._check()
-        size = Size(
-            records=rows.shape[0],
-            columns=rows.shape[1],
-            classes=trial._class_count(None),
-            weighted=trial._weighs_classes,
-            sparse=not isinstance(rows, np.ndarray),
-        )
-        outline = outlined(trial, size)
+        outline = outlined(trial, trial._size(rows, rows.shape[0]))
         asked: dict[str, Any] = {"delta": self.delta, "neighbours": self.neighbours}
         gaussian = all(r.mechanism is None and isinstance(r.sampling, FullBatch) for r in outline.plan.releases)
         whole = Gaussian(noise_multiplier=noise)
@@ -215,12 +208,6 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 "have one privacy cost. Use the default solver."
             )
         return trial, outline
-
-    def _warn_once(self, trials: list[tuple[Any, Outline]]) -> None:
-        """Of a small sample, on public facts; trials keep silent, as one warning each would tell their number."""
-        little = [outline.little for _, outline in trials if outline.little]
-        if little:
-            warnings.warn(little[0], SmallEffectiveSample, stacklevel=3)
 
     def _take_classes(self, model: Any, target: NDArray[Any]) -> tuple[str, ...]:
         """Fix what scores are measured by, the same in all trials."""

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Vector
 from privet.data import grouped_by
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.linear import PrivateLinearModel
-from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.outline import Outline, Size, outlined, share_noise
 from privet.estimators.regressors import LinearRegression
 from privet.estimators.reserving import reserve
 from privet.plan import Meter, Plan
@@ -27,7 +28,6 @@ from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
 
 _LEARNING_SHARE = 0.1  # of the budget, for what the schema leaves open
-_MOST_NOISE = 2.0**16
 _NAMES = 8  # that a category of unknown names is taken to have when a fit is planned
 
 
@@ -59,7 +59,7 @@ class TableModel:
         encoder = TableEncoder(self.schema)
         return encoder.decode_target(self.estimator.predict(encoder.features(table)))
 
-    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+    def predict_proba(self, table: Any) -> Vector:
         """The probability of each class of the target, in the schema's order."""
         if not isinstance(self.estimator, LogisticRegression):
             raise InvalidParameter(
@@ -76,12 +76,7 @@ class TableModel:
 
 
 def plan_table(
-    schema: Schema,
-    *,
-    records: int,
-    budget: Budget,
-    neighbours: Neighbours = "replace_one",
-    groups: str | None = None,
+    schema: Schema, *, records: int, budget: Budget, neighbours: Neighbours = "replace_one", groups: str | None = None
 ) -> Plan:
     """What `fit_table` will release on a table of `records` rows (or people, with `groups`); no table is opened.
 
@@ -161,21 +156,17 @@ def fit_table(
     return TableModel(schema=schema, estimator=estimator)
 
 
-def _encoded(schema: Schema, table: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _encoded(schema: Schema, table: Any) -> tuple[Vector, Vector]:
     encoder = TableEncoder(schema)
     return encoder.features(table), encoder.encode_target(table)
 
 
 def _checked(schema: Schema, groups: str | None) -> Schema:
     """The schema, which must have a target, with the column of groups ignored."""
-    if schema.target is None:
-        raise InvalidParameter(
-            "Expected a schema with a target, got one without: nothing says what to predict. "
-            'Write target = { column = "y", kind = "label", values = ["no", "yes"] }.'
-        )
+    target = schema.known_target
     if groups is None:
         return schema
-    if schema.target.column == groups:
+    if target.column == groups:
         raise InvalidParameter(
             f"Expected groups to name another column than the target, got {groups!r}: whose row it is cannot be what "
             "is predicted. Name the column of ids."
@@ -203,8 +194,10 @@ def _outline(
     learner, before = None, ()
     if schema.unknown:
         learner = _learner(schema, budget, groups)
-        noise = max(whole_noise(budget, neighbours) / math.sqrt(_LEARNING_SHARE), 2.0**-9)
-        before = learner.releases(noise_multiplier=_affordable(noise))  # type: ignore[assignment]
+        what, public = "the open part of the schema", "write ranges and values into the schema"
+        all_of_it, most = whole_noise(budget, neighbours), 2.0**16
+        noise = share_noise(all_of_it, _LEARNING_SHARE, budget.epsilon, most=most, what=what, public=public)
+        before = learner.releases(noise_multiplier=noise)  # type: ignore[assignment]
     target = nominal.target
     size = Size(
         records=count,
@@ -231,15 +224,6 @@ def _nominal(schema: Schema) -> Schema:
     if target is not None and target.column in schema.unknown:
         target = replace(target, values=names[:2]) if target.kind == "label" else replace(target, low=0.0, high=1.0)
     return replace(schema, columns=columns, target=target)
-
-
-def _affordable(noise: float) -> float:
-    if noise > _MOST_NOISE:
-        raise InvalidParameter(
-            "Expected an epsilon from which the open part of the schema can be learnt, got a smaller one: the noise "
-            "would drown any table. Use a larger epsilon, or write ranges and values into the schema."
-        )
-    return noise
 
 
 def estimator_for(schema: Schema, budget: Budget, neighbours: Neighbours, records: int | None) -> PrivateLinearModel:

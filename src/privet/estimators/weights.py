@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet._checks import is_number, positive
+from privet.arrays import Vector
 from privet.data import vector
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Release
 
 CLASS_COUNTS = "class counts"
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -30,11 +30,6 @@ def record_weights(given: Any, rows: int, *, most: float | None) -> Weights | No
     """A caller's `sample_weight` ÷ `most`, cut to 1; one that is negative or not finite zeroes its record out.
 
     Without `most` the largest weight is read off, and the assumptions say that it is taken as public.
-
-    Examples
-    --------
-    >>> record_weights([1.0, 2.0, 8.0, -1.0], 4, most=4.0).values
-    array([0.25, 0.5 , 1.  ,  nan])
     """
     if given is None:
         return None
@@ -59,13 +54,7 @@ def record_weights(given: Any, rows: int, *, most: float | None) -> Weights | No
 
 
 def class_factors(given: Any, classes: NDArray[Any]) -> Vector:
-    """A public {label: weight} as one factor in [0, 1] a class, the heaviest class having 1; labels left out weigh 1.
-
-    Examples
-    --------
-    >>> class_factors({"yes": 4.0}, np.array(["no", "yes"]))
-    array([0.25, 1.  ])
-    """
+    """A public {label: weight} as one factor in [0, 1] a class, 1 for the heaviest; labels left out weigh 1."""
     if not isinstance(given, Mapping):
         raise InvalidParameter(
             f"Expected class_weight to be None, 'balanced' or a dictionary, got {type(given).__name__}: it says how "
@@ -86,15 +75,10 @@ def class_factors(given: Any, classes: NDArray[Any]) -> Vector:
     return np.asarray(np.array(found, dtype=np.float64) / max(found))
 
 
-def class_count_release(classes: int, noise_multiplier: float) -> Release:
-    """The release that `balanced` reads."""
-    return Release(
-        name=CLASS_COUNTS,
-        of="records of each class",
-        bound=Histograms(),
-        noise_multiplier=noise_multiplier,
-        size=classes,
-    )
+def class_count_release(classes: int, noise: float) -> Release:
+    """The release that `balanced` reads, of that noise multiplier."""
+    of = "records of each class"
+    return Release(name=CLASS_COUNTS, of=of, bound=Histograms(), noise_multiplier=noise, size=classes)
 
 
 def balanced(places: Vector, classes: int, meter: Meter) -> Vector:
@@ -102,15 +86,6 @@ def balanced(places: Vector, classes: int, meter: Meter) -> Vector:
 
     Promise: the meter's next release; a record is in one class at most. A count is taken for at least two standard
     deviations of its noise, so that a rare class does not drown the others.
-
-    Examples
-    --------
-    >>> from privet.plan import Plan
-    >>> from privet.randomness import fixed_seed_invalidates_guarantee
-    >>> places = np.array([0.0] * 9_000 + [1.0] * 1_000)
-    >>> plan = Plan(releases=(class_count_release(2, 5.0),), neighbours="zero_out")
-    >>> balanced(places, 2, Meter(plan, random=fixed_seed_invalidates_guarantee(1))).round(2)
-    array([0.11, 1.  ])
     """
     known = places[np.isfinite(places)].astype(np.int64)
     meter.open(CLASS_COUNTS, count=len(places))

@@ -8,10 +8,7 @@
 (dtype('float64'), True)
 """
 
-from __future__ import annotations
-
-from privet.noise.gaussian import rounded_gaussian
-from privet.noise.laplace import rounded_laplace
 from privet.noise.noisy_sums import add_gaussian, add_laplace
+from privet.noise.samplers import rounded_gaussian, rounded_laplace
 
 __all__ = ["add_gaussian", "add_laplace", "rounded_gaussian", "rounded_laplace"]

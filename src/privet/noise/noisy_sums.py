@@ -10,8 +10,7 @@ import numpy as np
 from privet._checks import positive
 from privet.errors import InvalidParameter
 from privet.noise.fast import LEAST, Floats, Integers, Scratch, blocks
-from privet.noise.gaussian import fill_gaussian
-from privet.noise.laplace import fill_laplace
+from privet.noise.samplers import fill_gaussian, fill_laplace
 from privet.randomness import Random
 
 _MOST_UNITS = 2.0**60

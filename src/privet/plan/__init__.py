@@ -1,7 +1,5 @@
 """The plan of a run: releases in order, their cost, the meter that runs them, and their form as JSON."""
 
-from __future__ import annotations
-
 from privet.plan.influence import Bounded, Computed, Histograms, Influence, MomentSums, Reach, SecondMoments
 from privet.plan.meter import Meter
 from privet.plan.plan import Plan, gradient_plan

@@ -21,11 +21,9 @@ class Reach(Protocol):
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         """How far one record moves the sum in l2 norm; public."""
-        ...
 
     def describe(self) -> str:
         """The bound as the clause of a sentence."""
-        ...
 
 
 Influence = Bounding | Reach

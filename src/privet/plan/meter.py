@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import IntArray, Vector
 from privet.clipping import Adaptive, Bounding, LatticeSum
 from privet.errors import InvalidParameter, PrivetError
 from privet.noise import add_gaussian
@@ -18,8 +18,6 @@ from privet.plan.release import Release
 from privet.privacy import Guarantee
 from privet.randomness import Random, system_random, why_invalid
 
-Vector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 _COUNT_BITS = 12  # a standard deviation of noise on counts is at least 2¹² lattice steps
 
 
@@ -74,7 +72,11 @@ class Meter:
 
     def _counted(self, name: str) -> Release:
         """The next release, which must be `name`, counted as made."""
-        self._refuse_open()
+        if self._open is not None:
+            raise InvalidParameter(
+                f"Expected noise for {self._open.name!r}, whose records were read, got another release: what was read "
+                "would be left without noise. Release it first."
+            )
         expected = self.plan.releases[self._place] if self._place < len(self.plan.releases) else None
         if expected is None or expected.name != name:
             what = "the run to end here" if expected is None else f"a release of {expected.name!r}"
@@ -140,16 +142,10 @@ class Meter:
         size = len(total.units)
         above, diagonal = np.triu_indices(size, 1), np.diag_indices(size)
         released = np.zeros((size, size))
-        released[above] = add_gaussian(
-            total.units[above],
-            step=total.step,
-            noise_stddev=stddev * math.sqrt(0.5) * (1 + 2.0**-50),
-            random=self.random,
-        )
-        released += released.T
-        released[diagonal] = add_gaussian(
-            total.units[diagonal], step=total.step, noise_stddev=stddev, random=self.random
-        )
+        for place, noise in ((above, stddev * math.sqrt(0.5) * (1 + 2.0**-50)), (diagonal, stddev)):
+            units = total.units[place]
+            released[place] = add_gaussian(units, step=total.step, noise_stddev=noise, random=self.random)
+        released.T[above] = released[above]
         return released
 
     def noisy_counts(self, name: str, units: IntArray, *, unit: float = 1.0) -> Vector:
@@ -162,12 +158,8 @@ class Meter:
         release = self._close(name, units.size)
         stddev = release.noise_stddev(self.plan.neighbours)
         shift = max(0, _COUNT_BITS + 1 - math.frexp(stddev / unit)[1])
-        return add_gaussian(
-            np.left_shift(units.astype(np.int64), shift),
-            step=math.ldexp(unit, -shift),
-            noise_stddev=stddev,
-            random=self.random,
-        )
+        finer = np.left_shift(units.astype(np.int64), shift)
+        return add_gaussian(finer, step=math.ldexp(unit, -shift), noise_stddev=stddev, random=self.random)
 
     def noisy_units(self, name: str, units: IntArray, *, step: float, sensitivity: float) -> Vector:
         """The open release: whole steps that one record moves by at most `sensitivity` in l2 norm, known by now.
@@ -208,13 +200,6 @@ class Meter:
                 "not what it released. Please report this."
             )
         return tuple(self.record)
-
-    def _refuse_open(self) -> None:
-        if self._open is not None:
-            raise InvalidParameter(
-                f"Expected noise for {self._open.name!r}, whose records were read, got another release: what was read "
-                "would be left without noise. Release it first."
-            )
 
     def _close(self, name: str, size: int) -> Release:
         release = self._open

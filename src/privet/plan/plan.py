@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privet import accounting
 from privet._checks import whole
@@ -27,6 +27,9 @@ from privet.privacy import (
     sensitivity_factor,
 )
 from privet.sampling import FullBatch, Sampling
+
+if TYPE_CHECKING:
+    from privet.problems import Facts
 
 PERSON = "a person's share is the mean over all rows of that person, which are under one label"
 """What a guarantee for people rests on."""
@@ -87,6 +90,12 @@ class Plan:
                 "Write down what will be released."
             )
 
+    @classmethod
+    def of(cls, facts: Facts, releases: tuple[Release, ...], budget: Budget | None = None) -> Plan:
+        """The plan of these releases for a problem with such public facts."""
+        known, unit = facts.records, facts.unit
+        return cls(releases=releases, records=known, neighbours=facts.neighbours, unit=unit, budget=budget)
+
     def __getitem__(self, name: str) -> Release:
         """The release of that name."""
         for release in self.releases:
@@ -144,11 +153,7 @@ class Plan:
         return replace(found, unit=self.unit, assumptions=(*found.assumptions, *bounds, *people, *unproven))
 
     def calibrated(
-        self,
-        budget: Budget,
-        *,
-        shares: Mapping[str, float] | None = None,
-        ratios: Mapping[str, float] | None = None,
+        self, budget: Budget, *, shares: Mapping[str, float] | None = None, ratios: Mapping[str, float] | None = None
     ) -> Plan:
         """The same plan with the least noise that meets `budget`, on the safe side.
 

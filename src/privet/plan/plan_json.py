@@ -12,33 +12,18 @@ import math
 from dataclasses import fields
 from typing import Any
 
-from privet import clipping, sampling
 from privet.accounting import from_json, to_json
+from privet.clipping import Adaptive, Automatic, Clip, Declared
 from privet.errors import InvalidParameter, PlanFormat
 from privet.plan.influence import Bounded, Computed, Histograms, MomentSums, SecondMoments
 from privet.plan.plan import Plan
 from privet.plan.release import Release
 from privet.privacy import Budget
+from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson
 
 VERSION = 1
-_BOUNDS = {
-    kind.__name__: kind
-    for kind in (
-        clipping.Adaptive,
-        clipping.Automatic,
-        clipping.Clip,
-        clipping.Declared,
-        Bounded,
-        Computed,
-        Histograms,
-        MomentSums,
-        SecondMoments,
-    )
-}
-_SAMPLING = {
-    kind.__name__: kind
-    for kind in (sampling.Cyclic, sampling.FixedSize, sampling.FullBatch, sampling.OneRecord, sampling.Poisson)
-}
+_BOUNDS = (Adaptive, Automatic, Clip, Declared, Bounded, Computed, Histograms, MomentSums, SecondMoments)
+_SAMPLING = (Cyclic, FixedSize, FullBatch, OneRecord, Poisson)
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -139,15 +124,15 @@ def _read_release(body: dict[str, Any]) -> Release:
     )
 
 
-def _value(value: Any, known: dict[str, Any], what: str) -> dict[str, Any]:
-    if known.get(type(value).__name__) is not type(value):
+def _value(value: Any, known: tuple[type, ...], what: str) -> dict[str, Any]:
+    if type(value) not in known:
         raise PlanFormat(
             f"Expected a {what} of privet, got {type(value).__name__}: nobody could read it back. Keep the plan in "
-            "Python, or use one of " + ", ".join(known) + "."
+            "Python, or use one of " + ", ".join(kind.__name__ for kind in known) + "."
         )
     return {"kind": type(value).__name__} | {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def _read_value(body: dict[str, Any], known: dict[str, Any]) -> Any:
+def _read_value(body: dict[str, Any], known: tuple[type, ...]) -> Any:
     given = dict(body)
-    return known[given.pop("kind")](**given)
+    return {kind.__name__: kind for kind in known}[given.pop("kind")](**given)

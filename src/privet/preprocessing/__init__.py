@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from privet.preprocessing.categories import LearntCategories, NameFinder, private_categories
+from privet.preprocessing.encoding import decode_target, encode_target
 from privet.preprocessing.learning import LearntSchema, SchemaLearner, learn_schema
 from privet.preprocessing.moments import Moments, private_moments
 from privet.preprocessing.ranges import LearntRanges, RangeFinder, private_ranges
 from privet.preprocessing.schema import Category, Number, Schema, Target
 from privet.preprocessing.schema_files import dump_schema, parse_schema, read_schema, schema_skeleton, write_schema
-from privet.preprocessing.targets import decode_target, encode_target
 
 if TYPE_CHECKING:
     from privet.preprocessing.encoder import TableEncoder

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
 from privet.accounting import Approximate
+from privet.arrays import IntArray
 from privet.data.cells import Names
 from privet.data.tables import read
 from privet.errors import InvalidParameter
@@ -75,7 +75,7 @@ class NameFinder:
             meter.noise_stddev(_COUNTS), columns=len(self.columns), threshold_delta=self.threshold_delta
         )
 
-    def run(self, codes: dict[str, NDArray[np.int64]], readers: dict[str, Names], meter: Meter) -> dict[str, Any]:
+    def run(self, codes: dict[str, IntArray], readers: dict[str, Names], meter: Meter) -> dict[str, Any]:
         """The names of each column that reach the threshold. Private in, public out."""
         held, counts = {}, []
         for name in self.columns:
@@ -99,7 +99,7 @@ def private_categories(
     noise_multiplier: float,
     threshold_delta: float,
     neighbours: Neighbours = "replace_one",
-    rows: NDArray[np.int64] | None = None,
+    rows: IntArray | None = None,
     random: Random | None = None,
 ) -> LearntCategories:
     """The names of each column that clearly more than one record holds: those whose noisy count reaches a threshold.

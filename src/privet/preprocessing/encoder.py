@@ -8,19 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from privet._checks import one_of
+from privet.arrays import Vector
 from privet.data.tables import check_header
 from privet.errors import InvalidParameter
 from privet.preprocessing.encoding import (
     check_extra,
     check_known,
+    decode_target,
     encode,
+    encode_target,
     feature_bounds,
     feature_names,
     features,
     row_scale,
 )
-from privet.preprocessing.schema import Schema, Target
-from privet.preprocessing.targets import decode_target, encode_target
+from privet.preprocessing.schema import Schema
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -67,26 +70,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self._check(table)
         return encode(self.schema, table, as_csr=self.as_csr)
 
-    def encode_target(self, data: Any) -> NDArray[np.float64]:
+    def encode_target(self, data: Any) -> Vector:
         """As `encode_target` with the schema's target: from the table or from the column itself."""
-        return encode_target(self._target(), data)
+        return encode_target(self._schema().known_target, data)
 
     def decode_target(self, predictions: Any) -> NDArray[Any]:
         """As `decode_target` with the schema's target: predictions in the table's own terms."""
-        return decode_target(self._target(), predictions)
+        return decode_target(self._schema().known_target, predictions)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features; public."""
-        check_known(self._schema(), self.schema.columns)
+        check_known(self._schema())
         return np.array(feature_names(self.schema), dtype=object)
 
-    def features(self, table: Any) -> NDArray[np.float64]:
+    def features(self, table: Any) -> Vector:
         """(records, features) in their own units, for an estimator with `bounds=encoder.bounds`. Private."""
         self._check(table)
         return features(self.schema, table)
 
     @property
-    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def bounds(self) -> tuple[Vector, Vector]:
         """The public ranges of `features`."""
         return feature_bounds(self._schema())
 
@@ -111,23 +114,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             )
         return self.schema
 
-    def _target(self) -> Target:
-        target = self._schema().target
-        if target is None:
-            raise InvalidParameter(
-                "Expected a schema with a target, got one without: nothing says how to read it. "
-                'Write target = { column = "y", kind = "label", values = ["no", "yes"] }.'
-            )
-        return target
-
     def _check(self, table: Any) -> None:
         schema = self._schema()
-        check_known(schema, schema.columns)
-        if self.extra not in ("ignore", "refuse"):
-            raise InvalidParameter(
-                f"Expected extra to be 'ignore' or 'refuse', got {self.extra!r}: nothing says what to do with columns "
-                "that the schema does not mention. Use 'ignore'."
-            )
-        if self.extra == "refuse":
+        check_known(schema)
+        because = "nothing says what to do with columns that the schema does not mention"
+        if one_of("extra", self.extra, ("ignore", "refuse"), because=because, use="Use 'ignore'.") == "refuse":
             check_extra(schema, table)
         check_header(table, list(schema.columns))

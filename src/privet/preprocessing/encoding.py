@@ -1,4 +1,4 @@
-"""Rows of bounded features, by public facts alone: each depends on its own record only, and its norm is at most 1."""
+"""Rows of bounded features and targets, by public facts alone: each of its own record only, a row of norm at most 1."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.arrays import IntArray, Vector
 from privet.data.cells import Codes, Numbers, Reader
-from privet.data.tables import header, read
+from privet.data.columns import cells_of
+from privet.data.tables import header, is_table, read
 from privet.errors import InvalidParameter
 from privet.preprocessing.scaling import scaling_from
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
-Floats = NDArray[np.float64]
-Slot = tuple[int, NDArray[np.int64], Floats, NDArray[np.int64]]
-Value = Callable[[Column, Floats], Floats]
+Slot = tuple[int, IntArray, Vector, IntArray]
+Value = Callable[[Column, Vector], Vector]
 
 
 def row_scale(columns: int) -> float:
@@ -45,7 +46,7 @@ def encode(schema: Schema, table: Any, *, as_csr: bool = False) -> Any:
     return _filled(schema, table, as_csr=as_csr, constant=scale, value=lambda column, x: _scaled(column, x) * scale)
 
 
-def features(schema: Schema, table: Any) -> Floats:
+def features(schema: Schema, table: Any) -> Vector:
     """The table in its own units: numbers (after log1p where the schema says log), NaN for missing ones; 0/1 blocks.
 
     Their ranges are `feature_bounds`. Private.
@@ -53,23 +54,20 @@ def features(schema: Schema, table: Any) -> Floats:
     return np.asarray(_filled(schema, table, as_csr=False, constant=None, value=lambda column, x: x))
 
 
-def feature_bounds(schema: Schema) -> tuple[Floats, Floats]:
+def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
     """The public ranges of `features`."""
-    check_known(schema, schema.columns)
-    low: list[float] = []
-    high: list[float] = []
+    check_known(schema)
+    ends: list[tuple[float, float]] = []
     for column in schema.columns.values():
-        ends = (0.0, 1.0) if isinstance(column, Category) else number_ends(column)
-        width = _width(column)
-        own = width if isinstance(column, Category) else 1
-        low += [ends[0]] * own + [0.0] * (width - own)
-        high += [ends[1]] * own + [1.0] * (width - own)
-    return np.array(low), np.array(high)
+        own = [number_ends(column)] if isinstance(column, Number) else []
+        ends += own + [(0.0, 1.0)] * (_width(column) - len(own))
+    low, high = np.array(ends).T
+    return low, high
 
 
-def check_known(schema: Schema, names: Any) -> None:
+def check_known(schema: Schema) -> None:
     """Refuse a schema that says of some column only its kind."""
-    unknown = [name for name in schema.unknown if name in names]
+    unknown = [name for name in schema.unknown if name in schema.columns]
     if unknown:
         raise InvalidParameter(
             f"Expected a range or code book for column {unknown[0]!r}, got its kind alone: it would have to be read "
@@ -97,7 +95,7 @@ def _reader(column: Column) -> Reader:
 
 def _filled(schema: Schema, table: Any, *, as_csr: bool, constant: float | None, value: Value) -> Any:
     """Each column's features in their places, and a constant after them if there is one."""
-    check_known(schema, schema.columns)
+    check_known(schema)
     columns = read(table, {name: _reader(column) for name, column in schema.columns.items()})
     count = len(next(iter(columns.values())))
     width = len(feature_names(schema)) - (constant is None)
@@ -141,7 +139,7 @@ def _slot(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Sl
     return place, np.where(gone, absent, place), np.where(gone, one, values), np.flatnonzero(gone)
 
 
-def _scaled(column: Column, values: Floats) -> Floats:
+def _scaled(column: Column, values: Vector) -> Vector:
     """Values of one column in [-1, 1], missing ones 0: by the scaler that the estimators use."""
     if isinstance(column, Category):
         return values
@@ -175,3 +173,76 @@ def _csr(columns: Sequence[Slot], count: int, width: int, scale: float) -> spars
     held = places >= 0
     starts = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
     return sparse.csr_array((values[held], places[held], starts), shape=(count, width))
+
+
+def encode_target(target: Target, data: Any) -> Vector:
+    """Labels as class indices 0, 1, …; numbers and counts clipped to their range, numbers after log1p if so. Private.
+
+    What is missing, unlisted or unreadable becomes NaN, whose record the losses zero out; nothing is raised
+    and nothing is said.
+
+    Parameters
+    ----------
+    target : public facts, with values or range
+    data : a table that holds the target's column, or the column itself
+
+    Examples
+    --------
+    >>> encode_target(Target(column="y", kind="label", values=("no", "yes")), ["yes", "no", "Jane Doe"])
+    array([ 1.,  0., nan])
+    >>> encode_target(Target(column="y", kind="number", low=0, high=10), {"y": [0, 5, 20]})
+    array([ 0.,  5., 10.])
+    """
+    _check_target(target)
+    reader = _target_reader(target)
+    found = read(data, {target.column: reader})[target.column] if is_table(data) else reader.read(cells_of(data))
+    if target.kind == "label":
+        return np.where(found >= 0, found, np.nan)
+    low, high = ends_of(target)
+    if target.kind == "number":
+        values = np.clip(found, low, high)
+        return np.asarray(np.log1p(values) if target.log else values)
+    whole = (found >= 0) & (found == np.floor(found))
+    return np.where(whole, np.minimum(found, np.floor(high)), np.nan)
+
+
+def decode_target(target: Target, predictions: Any) -> NDArray[Any]:
+    """Class indices as labels, numbers kept to the public range; counts stay as they are.
+
+    Examples
+    --------
+    >>> decode_target(Target(column="y", kind="label", values=("no", "yes")), [1, 0]).tolist()
+    ['yes', 'no']
+    >>> decode_target(Target(column="y", kind="number", low=0, high=10), [5.0, 13.0])
+    array([ 5., 10.])
+    """
+    _check_target(target)
+    values = np.asarray(predictions)
+    if target.kind == "label":
+        return np.array(target.classes, dtype=object)[values.astype(np.int64)]
+    if target.kind == "count":
+        return values.astype(np.float64)
+    low, high = ends_of(target)
+    numbers = values.astype(np.float64)
+    with np.errstate(over="ignore"):
+        return np.clip(np.expm1(numbers) if target.log else numbers, low, high)
+
+
+def _target_reader(target: Target) -> Reader:
+    if target.kind != "label":
+        return Numbers()
+    return Codes(target.values or (), other=-1 if target.other is None else len(target.classes) - 1)
+
+
+def _check_target(target: Target) -> None:
+    if not isinstance(target, Target):
+        raise InvalidParameter(
+            f"Expected a Target, got {type(target).__name__}: nothing says how to read the target. "
+            'Declare it in the schema, e.g. Target(column="y", kind="label", values=("no", "yes")).'
+        )
+    if not target.known:
+        what = "its list of values" if target.kind == "label" else "its range"
+        raise InvalidParameter(
+            f"Expected the target {target.column!r} with {what}, got its kind alone: it would have to be read off the "
+            "rows. Write values = [...] or range = [low, high], or learn them privately with learn_schema."
+        )

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting import calibrate
+from privet.arrays import IntArray
 from privet.data import grouped_by, one_row_each
 from privet.data.cells import Names, Numbers
 from privet.data.tables import read
@@ -44,7 +44,7 @@ class Opened:
 
     columns: dict[str, NDArray[Any]]
     names: dict[str, Names]
-    people: NDArray[np.int64] | None
+    people: IntArray | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,8 +135,7 @@ class SchemaLearner:
 
     @property
     def _ranges(self) -> RangeFinder:
-        columns = {**self.schema.columns, **self._target()}
-        log = frozenset(name for name in self.numbers if getattr(columns[name], "log", False))
+        log = frozenset(name for name in self.numbers if getattr(self._facts[name], "log", False))
         return RangeFinder(columns=self.numbers, log=log, tail=self.tail)
 
     @property
@@ -155,11 +154,13 @@ class SchemaLearner:
             target = replace(target, **found)
         return replace(self.schema, columns=columns, target=target)
 
-    def _target(self) -> dict[str, Target]:
-        return {self.schema.target.column: self.schema.target} if self.schema.target else {}
+    @property
+    def _facts(self) -> dict[str, Column | Target]:
+        target = self.schema.target
+        return {**self.schema.columns, **({target.column: target} if target else {})}
 
     def _is_name(self, name: str) -> bool:
-        fact = {**self.schema.columns, **self._target()}[name]
+        fact = self._facts[name]
         return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
 
     def _part(self, noise_multiplier: float, columns: tuple[str, ...]) -> float:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import IntArray, Vector
 from privet.data.cells import Numbers
 from privet.data.tables import read
 from privet.plan import Meter, MomentSums, Plan, Release
@@ -98,7 +98,7 @@ def private_moments(
     )
 
 
-def _sums(values: NDArray[np.float64], bound: Number) -> NDArray[np.int64]:
+def _sums(values: Vector, bound: Number) -> IntArray:
     """Sums of (1, u, u² - 1/2), in units of 2^-32, of the values that are there."""
     low, high = ends_of(bound)
     inside = np.clip(values[~np.isnan(values)], low, high)
@@ -108,7 +108,7 @@ def _sums(values: NDArray[np.float64], bound: Number) -> NDArray[np.int64]:
     return np.array([len(whole) << (2 * _GRID), int(whole.sum()) << _GRID, int((whole * whole - half).sum())])
 
 
-def _estimates(noisy: NDArray[np.float64], bound: Number, noise_stddev: float) -> tuple[float, float]:
+def _estimates(noisy: Vector, bound: Number, noise_stddev: float) -> tuple[float, float]:
     low, high = ends_of(bound)
     count, total, squares = (float(value) for value in noisy)
     half = high / 2 - low / 2

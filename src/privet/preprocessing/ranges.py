@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between
+from privet.arrays import IntArray, Vector
 from privet.data.cells import Numbers
 from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.privacy import Neighbours
 from privet.randomness import Random, why_invalid
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 OCTAVES = 40
 """Sizes from 2^-40 to 2^40 (1e-12 to 1e12) have octaves of their own; what is smaller is 0, larger is clipped."""
@@ -78,7 +75,7 @@ class RangeFinder:
             one(f"{self.what}: bins", "values by their place in the octaves found", _FINE),
         )
 
-    def run(self, values: Sequence[Floats], meter: Meter) -> dict[str, tuple[float, float]]:
+    def run(self, values: Sequence[Vector], meter: Meter) -> dict[str, tuple[float, float]]:
         """Learn the range of each column from its values, NaN where there is none; private in, public out."""
         octaves, bins = f"{self.what}: octaves", f"{self.what}: bins"
         meter.open(octaves, count=len(values[0]))
@@ -107,7 +104,7 @@ def private_ranges(
     neighbours: Neighbours = "replace_one",
     log: Collection[str] = (),
     tail: float = 0.005,
-    rows: Counts | None = None,
+    rows: IntArray | None = None,
     random: Random | None = None,
 ) -> LearntRanges:
     """A range for each column of numbers that leaves out about `tail` of the records at either end, if noise allows.
@@ -152,14 +149,9 @@ def private_ranges(
 
 def check_noise(noise_multiplier: float) -> float:
     """Return `noise_multiplier` if a histogram can carry such noise, else say why not."""
+    because, use = "less hides nobody, more leaves nothing to learn", "Calibrate it to a budget, as learn_schema does."
     return between(
-        "noise_multiplier",
-        noise_multiplier,
-        2.0**-10,
-        2.0**20,
-        closed=(True, True),
-        because="less hides nobody, more leaves nothing to learn",
-        use="Calibrate it to a budget, as learn_schema does.",
+        "noise_multiplier", noise_multiplier, 2.0**-10, 2.0**20, closed=(True, True), because=because, use=use
     )
 
 
@@ -174,7 +166,7 @@ def chosen_columns(columns: Sequence[str]) -> list[str]:
     return names
 
 
-def _octave(values: Floats) -> Counts:
+def _octave(values: Vector) -> IntArray:
     """0 … 4·OCTAVES: negative octaves from the largest down, zero in the middle, positive ones; _COARSE for NaN."""
     _, exponents = np.frexp(values)
     size = np.clip(exponents, 1 - OCTAVES, OCTAVES) + OCTAVES
@@ -191,7 +183,7 @@ def _ends(octave: int) -> tuple[float, float]:
     return (near, far) if octave > 2 * OCTAVES else (-far, -near)
 
 
-def _span(counts: Floats, stddev: float, floor: float) -> tuple[float, float]:
+def _span(counts: Vector, stddev: float, floor: float) -> tuple[float, float]:
     """From the first to the last octave that stands out of the noise; post-processing."""
     believed = np.flatnonzero(counts > CERTAIN * stddev)
     if not believed.size:
@@ -200,24 +192,24 @@ def _span(counts: Floats, stddev: float, floor: float) -> tuple[float, float]:
     return (low, high) if low < high else (low, low + 2.0**-OCTAVES if abs(low) < 1 else low * 2)
 
 
-def _edges(low: float, high: float, *, log: bool) -> Floats:
+def _edges(low: float, high: float, *, log: bool) -> Vector:
     edges = np.linspace(math.log1p(low), math.log1p(high), _FINE + 1) if log else np.linspace(low, high, _FINE + 1)
     edges = np.expm1(edges) if log else edges
     edges[0], edges[-1] = low, high
     return edges
 
 
-def _histogram(values: Floats, edges: Floats) -> Counts:
+def _histogram(values: Vector, edges: Vector) -> IntArray:
     """Each value in one of the bins, those outside in the outermost; NaN in none."""
     place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, _FINE - 1)
     return np.bincount(place[~np.isnan(values)], minlength=_FINE)
 
 
-def _trimmed(counts: Floats, edges: Floats, stddev: float, tail: float) -> tuple[float, float]:
+def _trimmed(counts: Vector, edges: Vector, stddev: float, tail: float) -> tuple[float, float]:
     """Drop bins from either end while the records in them are not clearly more than `tail` of all; post-processing."""
     allowed = tail * max(float(counts.sum()), 0.0)
 
-    def dropped(ordered: Floats) -> int:
+    def dropped(ordered: Vector) -> int:
         sums = np.cumsum(ordered)
         clear = sums > allowed + _BELIEVED * stddev * np.sqrt(np.arange(1, _FINE + 1))
         return int(np.argmax(clear)) if clear.any() else 0

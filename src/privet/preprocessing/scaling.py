@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.arrays import BoolArray, Vector
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
 
 _ROWS = 1 << 12
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -26,12 +24,6 @@ class Scaling:
     but [0, 1]. Values outside count as the nearest end; a missing value, as the middle (or 0). `norm` bounds the row of
     features before the constant joins it: √features unless something better is known; longer rows are shortened later.
     `constant` is its size.
-
-    Examples
-    --------
-    >>> scaling = Scaling(low=np.array([0.0, 10.0]), high=np.array([10.0, 20.0]), intercept=True, norm=math.sqrt(2))
-    >>> (scaling.prepare(np.array([[5.0, np.nan]])) * math.sqrt(3)).round(6).tolist()
-    [[0.5, 0.0, 1.0]]
     """
 
     low: Vector
@@ -60,7 +52,7 @@ class Scaling:
         return np.where(width > 0, width, 1.0)
 
     @property
-    def _holds_zero(self) -> NDArray[np.bool_]:
+    def _holds_zero(self) -> BoolArray:
         if self.centred:
             return np.asarray((self.low == 0) & (self.high == 1))
         return np.asarray((self.low <= 0) & (self.high >= 0))
@@ -157,15 +149,12 @@ def scaling_from(bounds: Any, columns: int, *, intercept: bool) -> Scaling:
     return Scaling(low=low.copy(), high=high.copy(), intercept=intercept, norm=math.sqrt(columns))
 
 
-def scaling_by_norm(row_norm: float, columns: int, *, intercept: bool) -> Scaling:
-    """Rows whose public bound is on their norm, e.g. those of a `TableEncoder`."""
-    size = np.full(columns, check_clip(row_norm, name="row_norm"))
-    return Scaling(low=-size, high=size, intercept=intercept, norm=1.0)
-
-
 def given_scaling(bounds: Any, row_norm: float | None, columns: int, *, intercept: bool) -> Scaling | None:
     """The scaling that a caller's `bounds` or `row_norm` say, or None; with both, `row_norm` is of rows once scaled."""
-    if bounds is None:
-        return None if row_norm is None else scaling_by_norm(row_norm, columns, intercept=intercept)
+    if bounds is None and row_norm is None:
+        return None
+    if bounds is None:  # rows whose public bound is on their norm, e.g. those of a `TableEncoder`
+        size = np.full(columns, check_clip(row_norm, name="row_norm"))  # type: ignore[arg-type]  # it is there
+        return Scaling(low=-size, high=size, intercept=intercept, norm=1.0)
     scaling = scaling_from(bounds, columns, intercept=intercept)
     return scaling if row_norm is None else replace(scaling, norm=min(scaling.norm, float(row_norm)))

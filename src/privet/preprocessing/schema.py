@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from privet._checks import is_number, one_of
 from privet.data.cells import text_of
 from privet.errors import InvalidParameter
 
@@ -98,11 +98,8 @@ class Target:
 
     def __post_init__(self) -> None:
         _check_name(self.column)
-        if self.kind not in get_args(Kind):
-            raise InvalidParameter(
-                f"Expected the target's kind to be 'label', 'number' or 'count', got {self.kind!r}: nothing says how "
-                'to read it. Write kind = "label" with its list of values, or kind = "number" with its range.'
-            )
+        use = 'Write kind = "label" with its list of values, or kind = "number" with its range.'
+        one_of("the target's kind", self.kind, get_args(Kind), because="nothing says how to read it", use=use)
         _keep_range(self)
         _keep_names(self, self.values)
         label = self.kind == "label"
@@ -187,6 +184,16 @@ class Schema:
             )
 
     @property
+    def known_target(self) -> Target:
+        """The target; refused if there is none."""
+        if self.target is None:
+            raise InvalidParameter(
+                "Expected a schema with a target, got one without: nothing says what to predict. "
+                'Write target = { column = "y", kind = "label", values = ["no", "yes"] }.'
+            )
+        return self.target
+
+    @property
     def unknown(self) -> tuple[str, ...]:
         """Columns, target included, whose range or names are not declared."""
         target = (self.target.column,) if self.target is not None and not self.target.known else ()
@@ -202,25 +209,21 @@ def _keep_range(fact: Number | Target) -> None:
     if fact.low is None and fact.high is None:
         return
     ends = (fact.low, fact.high)
-    if not all(isinstance(end, numbers.Real) and not isinstance(end, bool) and math.isfinite(end) for end in ends):
+    if not all(map(is_number, ends)):
         raise InvalidParameter(
             f"Expected a range of two finite numbers, got {ends!r}: a value could not be bounded. "
             "Write range = [low, high], known without looking at the data, or leave it out to have it learnt."
         )
     low, high = (float(end) for end in ends)  # type: ignore[arg-type]  # checked above
     least = -1.0 if fact.log else -math.inf
-    if not (least < low < high and math.isfinite(high - low) and _half(low, high, fact.log) > 0):
+    scaled = (math.log1p(low), math.log1p(high)) if fact.log and least < low < high else (low, high)
+    if not (least < low < high and math.isfinite(high - low) and scaled[1] / 2 - scaled[0] / 2 > 0):
         raise InvalidParameter(
             f"Expected range = [low, high] with low < high{' and low > -1, as log is true' if fact.log else ''}, got "
             f"[{low:g}, {high:g}]: nothing can be scaled by it. Write the least and the largest value that can occur."
         )
     object.__setattr__(fact, "low", low)
     object.__setattr__(fact, "high", high)
-
-
-def _half(low: float, high: float, log: bool) -> float:
-    low, high = (math.log1p(low), math.log1p(high)) if log else (low, high)
-    return high / 2 - low / 2
 
 
 def _keep_names(fact: Category | Target, values: Iterable[Any] | None) -> None:
@@ -242,11 +245,8 @@ def _keep_names(fact: Category | Target, values: Iterable[Any] | None) -> None:
 
 
 def _check_missing(missing: str) -> None:
-    if missing not in get_args(Missing):
-        raise InvalidParameter(
-            f"Expected missing to be 'neutral' or 'indicator', got {missing!r}: nothing says what a missing value "
-            'becomes. Write missing = "neutral".'
-        )
+    because, use = "nothing says what a missing value becomes", 'Write missing = "neutral".'
+    one_of("missing", missing, get_args(Missing), because=because, use=use)
 
 
 def _check_name(name: Any) -> str:

@@ -9,14 +9,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from privet._checks import one_of
 from privet.errors import InvalidParameter
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
-_KEYS = {
-    "number": {"range", "log", "missing"},
-    "category": {"values", "missing"},
-    "ignored": set[str](),
-}
+_KEYS = {"number": {"range", "log", "missing"}, "category": {"values", "missing"}, "ignored": set[str]()}
 _TARGET_KEYS = {"column", "kind", "values", "other", "range", "log"}
 _WAYS = (
     'Write kind = "number" with range = [low, high], kind = "category" with values = [...] (leave range or values out '
@@ -229,16 +226,12 @@ def _plain(schema: Schema) -> dict[str, Any]:
     if schema.target is not None:
         target = schema.target
         body["target"] = {"column": target.column, "kind": target.kind, **_facts(target)}
-        if target.other is not None:
-            body["target"]["other"] = target.other
     if schema.ignored:
         body["ignored"] = list(schema.ignored)
-    body["columns"] = {}
-    for name, column in schema.columns.items():
-        facts = {"kind": "number" if isinstance(column, Number) else "category", **_facts(column)}
-        if column.missing != "neutral":
-            facts["missing"] = column.missing
-        body["columns"][name] = facts
+    body["columns"] = {
+        name: {"kind": "number" if isinstance(column, Number) else "category", **_facts(column)}
+        for name, column in schema.columns.items()
+    }
     return body
 
 
@@ -250,6 +243,10 @@ def _facts(fact: Column | Target) -> dict[str, Any]:
         found["log"] = True
     if not isinstance(fact, Number) and fact.values is not None:
         found["values"] = list(fact.values)
+    if not isinstance(fact, Target) and fact.missing != "neutral":
+        found["missing"] = fact.missing
+    if isinstance(fact, Target) and fact.other is not None:
+        found["other"] = fact.other
     return found
 
 
@@ -273,7 +270,4 @@ def _form(path: Path) -> str:
 
 
 def _check_form(form: str) -> None:
-    if form not in ("toml", "json"):
-        raise InvalidParameter(
-            f"Expected form to be 'toml' or 'json', got {form!r}: no other is known. Use 'toml', which takes comments."
-        )
+    one_of("form", form, ("toml", "json"), because="no other is known", use="Use 'toml', which takes comments.")

@@ -12,8 +12,7 @@ from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet, whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.privacy import Neighbours, Unit, check_neighbours, check_unit
-from privet.problems.grouped import GroupedProblem
-from privet.problems.linear_problem import LinearProblem
+from privet.problems.linear_model import LinearModel
 from privet.problems.protocol import Problem
 
 
@@ -98,15 +97,14 @@ def facts_of(problem: Problem, neighbours: Neighbours, records: int | None = Non
     1
     """
     check_neighbours(neighbours)
-    linear = isinstance(problem, LinearProblem | GroupedProblem)
-    loss = problem.loss if isinstance(problem, LinearProblem | GroupedProblem) else None
+    loss, row_norm = (problem.loss, problem.row_norm) if isinstance(problem, LinearModel) else (None, None)
     return Facts(
         records=public_count(problem.records, neighbours, records),
         shape=problem.shape,
         neighbours=neighbours,
         unit=problem.unit,
         loss=loss,
-        row_norm=problem.row_norm if linear else None,  # type: ignore[attr-defined]  # linear
+        row_norm=row_norm,
         domain=problem.domain,
         ridge=problem.ridge,
         weighted=isinstance(loss, WeightedLoss),

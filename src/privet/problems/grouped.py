@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import IntArray, Vector
 from privet.clipping import Bounding, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS, check_count
 from privet.data import person_numbers
@@ -16,10 +16,8 @@ from privet.geometry import ConvexSet
 from privet.losses import Loss, Ridge
 from privet.privacy import Unit
 from privet.problems.linear_model import LinearModel
+from privet.problems.protocol import Batch
 from privet.sums import Table, glm_sum, gram_sum, people_scalar_sum, people_sum, row_weights, scalar_sum, split_people
-
-Vector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class GroupedProblem(LinearModel):
@@ -74,42 +72,22 @@ class GroupedProblem(LinearModel):
         check_count(self.records, 2**31)
         return _both(gram_sum(self._table), gram_sum(self._people.table, weights=row_weights(self._people)))
 
-    def _sum(
-        self, derivative: Any, theta: Vector, rule: Bounding, indices: IntArray | None, max_records: int
-    ) -> LatticeSum:
+    def _sum(self, derivative: Any, theta: Vector, rule: Bounding, indices: Batch, max_records: int) -> LatticeSum:
         alone, several = self._chosen(indices, max_records)
+        table, shape, most = self._table, self.shape, max_records
         return _both(
-            glm_sum(
-                derivative,
-                self._table,
-                self._labels,
-                theta,
-                rule=rule,
-                indices=alone,
-                shape=self.shape,
-                max_records=max_records,
-            ),
-            people_sum(
-                derivative,
-                self._people,
-                theta,
-                rule=rule,
-                chosen=several,
-                shape=self.shape,
-                max_records=max_records,
-            ),
+            glm_sum(derivative, table, self._labels, theta, rule=rule, indices=alone, shape=shape, max_records=most),
+            people_sum(derivative, self._people, theta, rule=rule, chosen=several, shape=shape, max_records=most),
         )
 
-    def _scalars(
-        self, scalar: Any, theta: Vector, clip: float, indices: IntArray | None, max_records: int
-    ) -> LatticeSum:
+    def _scalars(self, scalar: Any, theta: Vector, clip: float, indices: Batch, max_records: int) -> LatticeSum:
         alone, several = self._chosen(indices, max_records)
         return _both(
             scalar_sum(scalar, self._table, self._labels, theta, clip=clip, indices=alone, max_records=max_records),
             people_scalar_sum(scalar, self._people, theta, clip=clip, chosen=several, max_records=max_records),
         )
 
-    def _chosen(self, indices: IntArray | None, max_records: int) -> tuple[IntArray | None, IntArray | None]:
+    def _chosen(self, indices: Batch, max_records: int) -> tuple[IntArray | None, IntArray | None]:
         """Of the people at `indices`, those with one row and those with several, by their places among those."""
         check_count(self.records if indices is None else len(indices), max_records)
         if indices is None:

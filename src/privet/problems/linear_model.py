@@ -1,4 +1,4 @@
-"""What linear models of records and of people have in common: everything but how a sum over them is taken."""
+"""Linear models of records; and what they share with those of people: all but how a sum over them is taken."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet._independence import check_alone, user_supplied
+from privet.arrays import Vector
 from privet.clipping import Bounding, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS
 from privet.geometry import ConvexSet
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.privacy import Unit
+from privet.problems.protocol import Batch
+from privet.sums import Table, curvature_sum, glm_sum, gram_sum, scalar_sum
 
-Vector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 _Pointwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 _Part = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -61,7 +62,7 @@ class LinearModel(ABC):
         return self.row_norm * reach * (1 + 2.0**-30)
 
     def gradient_sum(
-        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, max_records: int = MOST_RECORDS
+        self, theta: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         return self._sum(self.loss.derivative, theta, rule, indices, max_records)
 
@@ -74,26 +75,14 @@ class LinearModel(ABC):
         """Sum of x xᵀ. Private."""
 
     def difference_sum(
-        self,
-        theta: Vector,
-        anchor: Vector,
-        *,
-        rule: Bounding,
-        indices: IntArray | None = None,
-        max_records: int = MOST_RECORDS,
+        self, theta: Vector, anchor: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         both, first, second = self._paired(theta, anchor)
         slope = self.loss.derivative
         return self._sum(lambda z, y: slope(first(z), y) - slope(second(z), y), both, rule, indices, max_records)
 
     def slope_sum(
-        self,
-        theta: Vector,
-        direction: Vector,
-        *,
-        clip: float,
-        indices: IntArray | None = None,
-        max_records: int = MOST_RECORDS,
+        self, theta: Vector, direction: Vector, *, clip: float, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         both, first, second = self._paired(theta + direction, theta - direction)
         value = self.loss.value
@@ -109,14 +98,12 @@ class LinearModel(ABC):
 
     @abstractmethod
     def _sum(
-        self, derivative: _Pointwise, theta: Vector, rule: Bounding, indices: IntArray | None, max_records: int
+        self, derivative: _Pointwise, theta: Vector, rule: Bounding, indices: Batch, max_records: int
     ) -> LatticeSum:
         """Sum of derivative(⟨x, θ⟩, y)·x, each record's (or person's) share bounded by the rule."""
 
     @abstractmethod
-    def _scalars(
-        self, scalar: _Pointwise, theta: Vector, clip: float, indices: IntArray | None, max_records: int
-    ) -> LatticeSum:
+    def _scalars(self, scalar: _Pointwise, theta: Vector, clip: float, indices: Batch, max_records: int) -> LatticeSum:
         """Sum of scalar(⟨x, θ⟩, y), each record's (or person's) share cut to ±clip."""
 
     def _paired(self, one: Vector, other: Vector) -> tuple[Vector, _Part, _Part]:
@@ -132,6 +119,49 @@ class LinearModel(ABC):
         return (
             f"{type(self).__name__}(private {whom}, {self.loss!r}, row_norm={self.row_norm:g}, domain={self.domain!r})"
         )
+
+
+class LinearProblem(LinearModel):
+    """A generalised linear model: the loss of a record depends on θ through ⟨x, θ⟩ alone. Made by `glm`."""
+
+    unit: Unit = "record"
+
+    def __init__(self, loss: Loss, table: Table, labels: Vector, *, domain: ConvexSet, ridge: Ridge) -> None:
+        super().__init__(loss, row_norm=table.row_norm, columns=table.shape[1], domain=domain, ridge=ridge)
+        self.table, self.labels = table, labels
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return self.table.shape[0]
+
+    def moment_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
+        """Σ v x xᵀ with the records' weights v, or Σ x xᵀ if they have none. Private.
+
+        Promise: one record moves it by at most row_norm² in Frobenius norm, added, removed or zeroed out, as a weight
+        is cut to [0, 1] (see `curvature_sum`); replaced, by at most √2 times that.
+        """
+        if not isinstance(self.loss, WeightedLoss):
+            return gram_sum(self.table)
+        start = np.zeros(self.table.shape[1])
+        return curvature_sum(
+            lambda z, y: y[:, 1], self.table, self.labels, start, smoothness=1.0, max_records=max_records
+        )
+
+    def plain_gradient(self, theta: Vector) -> Vector:
+        X = self.table.units.astype(np.float64)  # whole numbers: exact
+        X *= self.table.step
+        slopes = np.asarray(self.loss.derivative(X @ theta, self.labels), dtype=np.float64)
+        return np.asarray(X.T @ slopes) / self.records + self.ridge.gradient(theta)
+
+    def _sum(self, derivative: Any, theta: Vector, rule: Bounding, indices: Batch, max_records: int) -> LatticeSum:
+        table, most = self.table, max_records
+        return glm_sum(
+            derivative, table, self.labels, theta, rule=rule, indices=indices, shape=self.shape, max_records=most
+        )
+
+    def _scalars(self, scalar: Any, theta: Vector, clip: float, indices: Batch, max_records: int) -> LatticeSum:
+        return scalar_sum(scalar, self.table, self.labels, theta, clip=clip, indices=indices, max_records=max_records)
 
 
 def _tried(loss: Loss) -> tuple[str, ...]:

@@ -15,12 +15,10 @@ from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet, whole_space
 from privet.losses import FeatureMap, Loss, RecordLoss, Ridge, loss_named
 from privet.problems.grouped import GroupedProblem, numbered
-from privet.problems.linear_problem import LinearProblem
+from privet.problems.linear_model import LinearProblem
 from privet.problems.records import RecordProblem
 from privet.sums import bounded_table
 
-Vector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 _ROWS = 256  # rows that a feature map sees at a time
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from privet.arrays import IntArray, Vector
 from privet.clipping import Bounding, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS
 from privet.geometry import ConvexSet
 from privet.losses import Ridge
 from privet.privacy import Unit
 
-Vector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+Batch = IntArray | None
+"""The places of the records that a sum is over; None for all. Private."""
 
 
 class Problem(Protocol):
@@ -31,57 +29,37 @@ class Problem(Protocol):
     @property
     def unit(self) -> Unit:
         """Whom a record stands for."""
-        ...
 
     @property
     def lipschitz(self) -> float | None:
         """A proven bound on every record's gradient norm over the domain, if there is one."""
-        ...
 
     @property
     def records(self) -> int:
         """How many there are."""
-        ...
 
     def gradient_sum(
-        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, max_records: int = MOST_RECORDS
+        self, theta: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         """Sum of the bounded gradients of the records at `indices` (all by default). Private."""
-        ...
 
     def plain_gradient(self, theta: Vector) -> Vector:
         """The average gradient with the penalty's, neither bounded nor rounded. **Not private**: to compare with."""
-        ...
 
     def difference_sum(
-        self,
-        theta: Vector,
-        anchor: Vector,
-        *,
-        rule: Bounding,
-        indices: IntArray | None = None,
-        max_records: int = MOST_RECORDS,
+        self, theta: Vector, anchor: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         """Sum of ∇ℓ(θ) − ∇ℓ(anchor), record by record bounded as one vector. Private."""
-        ...
 
     def slope_sum(
-        self,
-        theta: Vector,
-        direction: Vector,
-        *,
-        clip: float,
-        indices: IntArray | None = None,
-        max_records: int = MOST_RECORDS,
+        self, theta: Vector, direction: Vector, *, clip: float, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         """Sum of (ℓ(θ + u) − ℓ(θ − u))/2 for the direction u, each cut to ±clip. Private."""
-        ...
 
     def loss_sum(
         self, theta: Vector, *, clip: float, centre: float = 0.0, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         """Sum of the losses less `centre` (a public number), each cut to ±clip. Private."""
-        ...
 
 
 def assumed(problem: Problem) -> tuple[str, ...]:

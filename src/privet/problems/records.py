@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet._independence import check_alone, made_up, user_supplied
+from privet.arrays import Vector
 from privet.clipping import Bounding, Clip, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
 from privet.losses import RecordLoss, Ridge
 from privet.privacy import Unit
+from privet.problems.protocol import Batch
 from privet.sums import record_sum
-
-Vector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class RecordProblem:
@@ -44,7 +43,7 @@ class RecordProblem:
         return int(self.X.shape[0])
 
     def gradient_sum(
-        self, theta: Vector, *, rule: Bounding, indices: IntArray | None = None, max_records: int = MOST_RECORDS
+        self, theta: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         return self._sum(lambda X, y: self._gradients(theta, X, y), self.shape, rule, indices, max_records)
 
@@ -52,13 +51,7 @@ class RecordProblem:
         return np.asarray(self._gradients(theta, self.X, self.y).mean(axis=0)) + self.ridge.gradient(theta)
 
     def difference_sum(
-        self,
-        theta: Vector,
-        anchor: Vector,
-        *,
-        rule: Bounding,
-        indices: IntArray | None = None,
-        max_records: int = MOST_RECORDS,
+        self, theta: Vector, anchor: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         def differences(X: Any, y: Any) -> NDArray[Any]:
             return np.asarray(self._gradients(theta, X, y) - self._gradients(anchor, X, y))
@@ -66,13 +59,7 @@ class RecordProblem:
         return self._sum(differences, self.shape, rule, indices, max_records)
 
     def slope_sum(
-        self,
-        theta: Vector,
-        direction: Vector,
-        *,
-        clip: float,
-        indices: IntArray | None = None,
-        max_records: int = MOST_RECORDS,
+        self, theta: Vector, direction: Vector, *, clip: float, indices: Batch = None, max_records: int = MOST_RECORDS
     ) -> LatticeSum:
         def slopes(X: Any, y: Any) -> NDArray[Any]:
             ahead, behind = (self.loss.values(theta + sign * direction, X, y) for sign in (1, -1))
@@ -92,7 +79,7 @@ class RecordProblem:
         contributions: Callable[[Any, Any], NDArray[Any]],
         shape: tuple[int, ...],
         rule: Bounding,
-        indices: IntArray | None,
+        indices: Batch,
         max_records: int,
     ) -> LatticeSum:
         """Bounded sum, a block of records at a time.
@@ -102,7 +89,8 @@ class RecordProblem:
         """
         count = self.records if indices is None else len(indices)
         check_count(count, max_records)
-        rows = _power_of_two(max(1, min(256, 2**20 // math.prod(shape), 2 * max_records - 1)))
+        most = max(1, min(256, 2**20 // math.prod(shape), 2 * max_records - 1))
+        rows = 1 << (most.bit_length() - 1)  # a power of two
         units, within = np.zeros(shape, dtype=np.int64), 0
         for first in range(0, count, rows):
             chosen = np.arange(first, min(first + rows, count)) if indices is None else indices[first : first + rows]
@@ -126,10 +114,6 @@ class RecordProblem:
 
     def __repr__(self) -> str:
         return f"RecordProblem(private records, {self.loss!r}, shape={self.shape}, domain={self.domain!r})"
-
-
-def _power_of_two(most: int) -> int:
-    return 1 << (most.bit_length() - 1)
 
 
 def _tried(loss: RecordLoss, X: Any, y: Any, shape: tuple[int, ...]) -> tuple[str, ...]:

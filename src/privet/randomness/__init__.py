@@ -1,7 +1,5 @@
 """Entropy for noise and batches: cryptographic by default, exact in law, never saved."""
 
-from __future__ import annotations
-
 from privet.randomness.binomial import binomial
 from privet.randomness.draws import choose, integers_below, uniforms
 from privet.randomness.generator import Random, Words, fixed_seed_invalidates_guarantee, system_random, why_invalid

@@ -49,11 +49,9 @@ class Random(Protocol):
     @property
     def invalidates_guarantee(self) -> bool:
         """Whether the words are predictable, so that no guarantee holds."""
-        ...
 
     def words(self, count: int) -> Words:
         """Return the next `count` words, independent and uniform on 0 … 2⁶⁴ − 1."""
-        ...
 
 
 def why_invalid(random: Random) -> str:

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between, whole
 from privet.accounting import Event
+from privet.arrays import IntArray
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 from privet.randomness import Random, binomial, choose
-
-IntArray = NDArray[np.int64]
 
 
 @runtime_checkable
@@ -26,19 +24,15 @@ class Sampling(Protocol):
 
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
         """The records of step `step` out of `count`; None for all of them."""
-        ...
 
     def event(self, mechanism: Event, *, steps: int, records: int, neighbours: Neighbours) -> Event:
         """What `steps` runs of `mechanism` on such batches are, for the accountants."""
-        ...
 
     def batch_size(self, records: int) -> float:
         """The public number to divide a sum by: the expected size of a batch, never the realised one."""
-        ...
 
     def most(self, records: int) -> int | None:
         """A public bound on a batch's size; None where there is none."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,7 +98,21 @@ class Poisson:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FixedSize:
+class _Batches:
+    """Batches of a public number of records."""
+
+    batch: int
+
+    def __post_init__(self) -> None:
+        batch = whole("batch", self.batch, because="a step reads whole records", use="Use e.g. 256.")
+        object.__setattr__(self, "batch", batch)
+
+    def most(self, records: int) -> int | None:
+        return self.batch
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FixedSize(_Batches):
     """Each step reads `batch` records, all subsets of that size equally likely.
 
     The number of records must be public: under "add_remove" no bound is known to us, and the accountants refuse.
@@ -116,11 +124,6 @@ class FixedSize:
     Gaussian(noise_multiplier=1.0).without_replacement(batch=50, records=1000) * 5
     """
 
-    batch: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "batch", _check_batch(self.batch))
-
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
         return choose(random, count, _fits(self.batch, count))
 
@@ -129,9 +132,6 @@ class FixedSize:
 
     def batch_size(self, records: int) -> float:
         return float(self.batch)
-
-    def most(self, records: int) -> int | None:
-        return self.batch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,7 +159,7 @@ class OneRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cyclic:
+class Cyclic(_Batches):
     """The table in its own order, `batch` rows after `batch` rows, over and over. No amplification is claimed.
 
     Promise: a record is read once in each pass, so it is exposed to ⌈steps ÷ batches a pass⌉ releases; steps that do
@@ -172,11 +172,6 @@ class Cyclic:
     >>> Cyclic(batch=10).event(Gaussian(noise_multiplier=4.0), steps=25, records=100, neighbours="replace_one")
     Gaussian(noise_multiplier=4.0) * 3
     """
-
-    batch: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "batch", _check_batch(self.batch))
 
     def indices(self, count: int, step: int, random: Random) -> IntArray | None:
         first = step % self._batches(count) * self.batch
@@ -193,15 +188,8 @@ class Cyclic:
     def batch_size(self, records: int) -> float:
         return float(min(self.batch, records))
 
-    def most(self, records: int) -> int | None:
-        return self.batch
-
     def _batches(self, count: int) -> int:
         return max(1, -(-count // self.batch))
-
-
-def _check_batch(batch: int) -> int:
-    return whole("batch", batch, because="a step reads whole records", use="Use e.g. 256.")
 
 
 def _fits(batch: int, records: int) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between, whole
 from privet.accounting import Event, ExponentialMechanism
+from privet.arrays import Vector
 from privet.clipping import Bounding
 from privet.clipping.lattice import MOST_RECORDS, check_clip
 from privet.errors import InvalidParameter
@@ -20,16 +20,14 @@ from privet.plan.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_epsilon, sensitivity_factor
 from privet.problems import Facts, Problem
 from privet.randomness import Random
-from privet.solvers.descent import ReleaseRule
+from privet.solvers.descent import DescentSolver
 from privet.solvers.drawing import exact_choice, exponential_weights
 from privet.solvers.exponential import as_candidates, drawing_facts, mechanism_epsilon, penalties, pure_guarantee
 from privet.solvers.gradient import check_problem
-from privet.solvers.result import Result
-from privet.solvers.solver import ready, solve
+from privet.solvers.solver import Releases, Result, Start, ready, solve
 from privet.solvers.stochastic_descent import DPSGD
 from privet.solvers.updates import UpdateRule
 
-Vector = NDArray[np.float64]
 CHOICE = "choice"
 
 
@@ -53,33 +51,6 @@ class Choice:
     coef: Vector
     event: Event
     guarantee: Guarantee
-
-
-class Descent(Protocol):
-    """A solver with a path: what it releases of it, and where it may be told to begin."""
-
-    @property
-    def release(self) -> ReleaseRule:
-        """What of the path is published."""
-        ...
-
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
-        """As in `Solver`."""
-        ...
-
-    def run(
-        self,
-        plan: Plan,
-        problem: Problem,
-        *,
-        meter: Meter | None = None,
-        random: Random | None = None,
-        start: Vector | None = None,
-    ) -> Result:
-        """As in `Solver`, from a start of one's own."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,7 +81,7 @@ class BestIterate:
     ('gradients', 'choice')
     """
 
-    descent: Descent
+    descent: DescentSolver
     loss_clip: float
     selection_share: float = 0.1
     max_candidates: int = 32
@@ -126,9 +97,7 @@ class BestIterate:
                 "nothing to choose from. Use release='all'."
             )
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def plan(self, facts: Facts, budget: Budget, *, before: Releases = (), after: Releases = ()) -> Plan:
         choice = _release(self.loss_clip, self.selection_share * check_budget(budget).epsilon)
         return self.descent.plan(facts, budget, before=before, after=(choice, *after))
 
@@ -139,7 +108,7 @@ class BestIterate:
         *,
         meter: Meter | None = None,
         random: Random | None = None,
-        start: Vector | None = None,
+        start: Start = None,
     ) -> Result:
         """Descend as planned, then choose."""
         meter = ready(plan, meter, random)
@@ -197,7 +166,7 @@ def choose_best(
     release = _release(loss_clip, float(epsilon))
     points = as_candidates(problem, candidates)
     facts = drawing_facts(problem, neighbours, records)
-    plan = Plan(releases=(release,), records=facts.records, neighbours=neighbours, unit=facts.unit)
+    plan = Plan.of(facts, (release,))
     meter = Meter(plan, random=random)
     index = _chosen(problem, points, meter)
     meter.finish()
@@ -213,7 +182,7 @@ def best_iterate(
     loss_clip: float,
     selection_share: float = 0.1,
     max_candidates: int = 32,
-    start: Vector | None = None,
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Descend along the gradients of `plan`, then choose the best iterate: `BestIterate` of a `DPSGD`.
@@ -243,25 +212,12 @@ def best_iterate(
             f"Expected a plan of clipped gradients alone, got one of {', '.join(plan.names)}: only its gradients would "
             "be run. Use BestIterate(...), whose plan takes what comes before and after."
         )
-    descent = DPSGD(
-        steps=plan.times("gradients"),
-        sampling=gradients.sampling,
-        bounding=gradients.bound,
-        update=update,
-        release="all",
-    )
+    steps, sampling, rule = plan.times("gradients"), gradients.sampling, gradients.bound
+    descent = DPSGD(steps=steps, sampling=sampling, bounding=rule, update=update, release="all")
     solver = BestIterate(
         descent=descent, loss_clip=loss_clip, selection_share=selection_share, max_candidates=max_candidates
     )
-    return solve(
-        solver,
-        problem,
-        budget=budget,
-        neighbours=plan.neighbours,
-        records=plan.count,
-        random=random,
-        start=start,
-    )
+    return solve(solver, problem, budget, plan.neighbours, records=plan.count, random=random, start=start)
 
 
 def _release(loss_clip: float, epsilon: float) -> Release:

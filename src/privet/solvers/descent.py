@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet._checks import whole
+from privet._checks import between, whole
+from privet.arrays import Vector
+from privet.clipping import Bounding
 from privet.errors import Interrupted, InvalidParameter
 from privet.geometry import ConvexSet
-from privet.plan import Meter
-from privet.problems import Problem
+from privet.plan import Meter, Plan, Release
+from privet.privacy import Budget
+from privet.problems import Facts, Problem
 from privet.problems.protocol import assumed
-from privet.solvers.progress import shown
-from privet.solvers.result import Result
+from privet.randomness import Random
+from privet.sampling import FullBatch, Sampling
+from privet.solvers.solver import Releases, Result, Start, ready
 from privet.solvers.updates import UpdateRule
 
-Vector = NDArray[np.float64]
+_PATIENCE = 2.0  # seconds before a line on the terminal shows how far the descent got
+_EVERY = 0.2  # seconds between two looks of it
 ReleaseRule = Literal["average", "last", "all", "tail_average"]
 """What is published of w_0, …, w_k after k noisy gradients: their mean, the last, all of them, or the mean of the last
 half (or another `tail`). They cost the same: what is not shown is post-processing (lecture 13, Wu, section 1.2)."""
@@ -64,17 +71,85 @@ def descend(
     return keep.path()
 
 
-def descended(
-    direction: Callable[[Vector], Vector],
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Course:
+    """A descent about to begin: along released directions, so many, and how each moves the point."""
+
+    direction: Callable[[Vector], Vector]
+    steps: int
+    update: UpdateRule
+    noise_stddev: Callable[[], float] = lambda: 0.0
+    bound: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DescentSolver(ABC):
+    """What all descents share: the part of the path that is released, and how a plan is made and run.
+
+    Parameters
+    ----------
+    release : "average", "last", "all" or "tail_average"; they cost the same
+    tail : which part of the path the tail average is over, in (0, 1]
+    """
+
+    release: ReleaseRule = "average"
+    tail: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_release(self.release)
+        because = "the average is over the last part of the path"
+        between("tail", self.tail, 0, 1, closed=(False, True), because=because, use="Use 0.5.")
+
+    def plan(self, facts: Facts, budget: Budget, *, before: Releases = (), after: Releases = ()) -> Plan:
+        own, ratios = self._releases(facts, budget)
+        return Plan.of(facts, (*before, *own, *after)).calibrated(budget, ratios=ratios)
+
+    def run(
+        self,
+        plan: Plan,
+        problem: Problem,
+        *,
+        meter: Meter | None = None,
+        random: Random | None = None,
+        start: Start = None,
+    ) -> Result:
+        """Descend as planned, from the domain's centre or a public start of one's own."""
+        meter, theta = ready(plan, meter, random), self._begin(problem, start)
+        course = self._course(plan, problem, meter)
+        return descended(course, problem, meter, theta, release=self.release, tail=self.tail)
+
+    def _begin(self, problem: Problem, start: Start) -> Vector:
+        return starting_point(problem, start)
+
+    @abstractmethod
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, Mapping[str, float]]:
+        """Its own releases, in order, and the proportions of their noise multipliers, 1 where nothing is said."""
+
+    @abstractmethod
+    def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
+        """How it descends; what is released before the first step is released here."""
+
+
+def gradient_release(
+    facts: Facts,
+    bound: Bounding,
     *,
+    steps: int = 1,
+    sampling: Sampling = FullBatch(),  # noqa: B008  # a frozen value without state
+) -> Release:
+    """Noisy gradients of the loss, the release that descents have in common."""
+    steps = whole("steps", steps, because="without a step nothing is learnt", use="Use e.g. 100.")
+    of = "gradients of the loss"
+    return Release(name="gradients", of=of, bound=bound, times=steps, sampling=sampling, size=facts.dimension)
+
+
+def descended(
+    course: Course,
     problem: Problem,
     meter: Meter,
-    steps: int,
-    update: UpdateRule,
+    start: Vector,
+    *,
     release: ReleaseRule,
-    start: Vector | None = None,
-    bound: float | None = None,
-    noise_stddev: Callable[[], float] = lambda: 0.0,
     tail: float = 0.5,
     delta: float | None = None,
 ) -> Result:
@@ -82,17 +157,18 @@ def descended(
     guarantee = meter.guarantee(delta=delta, assumptions=assumed(problem))
 
     def result(path: Path) -> Result:
-        return Result(coef=path.released, guarantee=guarantee, plan=meter.plan, bound=bound, iterates=path.points)
+        bound, points = course.bound, path.points
+        return Result(coef=path.released, guarantee=guarantee, plan=meter.plan, bound=bound, iterates=points)
 
     try:
         path = descend(
-            direction,
-            start=starting_point(problem, start),
-            steps=steps,
-            update=update,
+            course.direction,
+            start=start,
+            steps=course.steps,
+            update=course.update,
             domain=problem.domain,
             release=release,
-            noise_stddev=noise_stddev,
+            noise_stddev=course.noise_stddev,
             tail=tail,
         )
     except Interrupted as stop:
@@ -101,7 +177,7 @@ def descended(
     return result(path)
 
 
-def starting_point(problem: Problem, start: Vector | None) -> Vector:
+def starting_point(problem: Problem, start: Start) -> Vector:
     """The public start: the domain's centre, or what the caller gives if it lies in the domain."""
     dimension = int(np.prod(problem.shape))
     if start is None:
@@ -169,3 +245,23 @@ class _Keeper:
         points = np.array(self._all) if self._release == "all" else None
         averaged = self._release in ("average", "tail_average") and self._averaged > 0
         return Path(self._mean if averaged else self._last, points)
+
+
+def shown(steps: int, what: str) -> Iterator[int]:
+    """Count 0, 1, …, steps − 1; on a terminal, show how far it got. Shows no number that is not public."""
+    start = time.monotonic()
+    due = start + _PATIENCE
+    visible = False
+    try:
+        for step in range(steps):
+            yield step
+            now = time.monotonic()
+            if now >= due and sys.stderr.isatty():
+                left = (now - start) / (step + 1) * (steps - step - 1)
+                sys.stderr.write(f"\r{what}: step {step + 1:,} of {steps:,}, about {left:.0f} s left ")
+                sys.stderr.flush()
+                visible, due = True, now + _EVERY
+    finally:
+        if visible:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()

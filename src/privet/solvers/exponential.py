@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.accounting import ExponentialMechanism, calibrate
+from privet.accounting import ExponentialMechanism
+from privet.arrays import Vector
 from privet.clipping.lattice import MOST_RECORDS, check_clip
 from privet.errors import InvalidParameter
 from privet.plan import Bounded, Meter, Plan, Release
@@ -24,12 +24,10 @@ from privet.randomness import Random
 from privet.solvers.drawing import exact_choice, exact_fraction, exponential_weights, piece_weights
 from privet.solvers.gradient import check_problem
 from privet.solvers.noisy_descent import proven_lipschitz
-from privet.solvers.result import Result
 from privet.solvers.scores import climbed, compared, interval, knots_of
-from privet.solvers.solver import ready
+from privet.solvers.solver import Releases, Result, epsilon_beside, ready
 from privet.theory import exponential_mechanism_bound
 
-Vector = NDArray[np.float64]
 DRAW = "draw"
 _BITS = 40  # of the place inside a piece
 
@@ -79,32 +77,15 @@ class Exponential:
             mechanism=ExponentialMechanism(epsilon=epsilon),
         )
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def plan(self, facts: Facts, budget: Budget, *, before: Releases = (), after: Releases = ()) -> Plan:
         check_budget(budget)
 
         def planned(epsilon: float) -> Plan:
-            return Plan(
-                releases=(*before, self.draw(facts, epsilon), *after),
-                records=facts.records,
-                neighbours=facts.neighbours,
-                unit=facts.unit,
-                budget=budget,
-            )
+            return Plan.of(facts, (*before, self.draw(facts, epsilon), *after), budget)
 
         if not before and not after:
             return planned(float(budget.epsilon))
-        least = 2.0**-30 * budget.epsilon
-        return planned(
-            calibrate(
-                lambda epsilon: planned(epsilon).event,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                neighbours=facts.neighbours,
-                between=(least, budget.epsilon),
-            )
-        )
+        return planned(epsilon_beside(planned, budget, facts.neighbours))
 
     def run(
         self,
@@ -121,7 +102,7 @@ class Exponential:
         epsilon = mechanism_epsilon(plan, DRAW)
         slope = plan[DRAW].bound.clip  # type: ignore[union-attr]  # Bounded
         chosen = candidates is not None
-        points = _in_domain(problem, as_candidates(problem, candidates)) if chosen else knots_of(problem, self.pieces)
+        points = as_candidates(problem, candidates, inside=True) if chosen else knots_of(problem, self.pieces)
         most = MOST_RECORDS if plan.neighbours == "add_remove" else problem.records
         pure = plan.budget is None
         guarantee = pure_guarantee(meter, problem) if pure else meter.guarantee(assumptions=assumed(problem))
@@ -183,8 +164,7 @@ def exponential_mechanism(
         )
     facts = drawing_facts(problem, neighbours, records)
     solver = Exponential(pieces=pieces, lipschitz=lipschitz)
-    release = solver.draw(facts, float(epsilon))
-    plan = Plan(releases=(release,), records=facts.records, neighbours=neighbours, unit=facts.unit)
+    plan = Plan.of(facts, (solver.draw(facts, float(epsilon)),))
     meter = Meter(plan, random=random)
     result = solver.run(plan, problem, candidates=candidates, meter=meter)
     meter.finish()
@@ -231,21 +211,17 @@ def _finite_bound(problem: Problem, points: Vector, slope: float, exponent: floa
     return (math.log(len(points)) / exponent + rounding) * (1 + 2.0**-40)
 
 
-def _in_domain(problem: Problem, points: Vector) -> Vector:
-    if not all(problem.domain.contains(point.reshape(-1), tolerance=1e-9) for point in points):
-        raise InvalidParameter(
-            "Expected candidates in the domain, got some outside: the loss may be steeper there. Project them first."
-        )
-    return points
-
-
-def as_candidates(problem: Problem, candidates: Any) -> Vector:
-    """Return public candidates as an array of finite points, at least two."""
+def as_candidates(problem: Problem, candidates: Any, *, inside: bool = False) -> Vector:
+    """Return public candidates as an array of finite points, at least two; `inside` the domain, if so asked."""
     points = np.array(candidates, dtype=np.float64)
     if points.ndim < 1 or points.shape[1:] != problem.shape or len(points) < 2 or not np.isfinite(points).all():
         raise InvalidParameter(
             f"Expected at least two finite candidates of shape {problem.shape}, got an array of shape {points.shape}: "
             "one of them is to be chosen. Stack them along the first axis, e.g. a result's iterates."
+        )
+    if inside and not all(problem.domain.contains(point.reshape(-1), tolerance=1e-9) for point in points):
+        raise InvalidParameter(
+            "Expected candidates in the domain, got some outside: the loss may be steeper there. Project them first."
         )
     return points
 

@@ -6,27 +6,25 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet._checks import between, positive, whole
+from privet._checks import between, positive
+from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan, Release, SecondMoments
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, GroupedProblem, LinearProblem, Problem, facts_of
 from privet.randomness import Random
-from privet.solvers.descent import ReleaseRule, check_release, descended, starting_point
+from privet.solvers.descent import Course, DescentSolver, ReleaseRule, gradient_release
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.result import Result
-from privet.solvers.solver import ready, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep
 
-Vector = NDArray[np.float64]
 SECOND_MOMENT = "second moment XᵀX"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FixedHessian:
+class FixedHessian(DescentSolver):
     """θ ← Π(θ − η P v), P the inverse of a private upper bound on the Hessian, v momentum of private gradients.
 
     For a GLM the Hessian is at most s · XᵀX/n, s the loss's smoothness (1/4 for the logistic loss). XᵀX is released
@@ -45,7 +43,7 @@ class FixedHessian:
     momentum : of the gradients, in [0, 1)
     floor : least eigenvalue of the released XᵀX, in units of the noise's typical spectral norm
     typical_curvature : of the loss near its minimum, where that is far below the largest: steps are for it
-    release, tail : what of the path is published, and which part the tail average is over, in (0, 1]
+    release, tail : as in `DPSGD`
 
     Examples
     --------
@@ -64,70 +62,29 @@ class FixedHessian:
     floor: float = 2.0
     typical_curvature: float | None = None
     release: ReleaseRule = "tail_average"
-    tail: float = 0.5
 
     def __post_init__(self) -> None:
-        check_release(self.release)
+        DescentSolver.__post_init__(self)
         because = "both the Hessian and the gradients need a part of the budget"
         between("hessian_share", self.hessian_share, 0, 1, because=because, use="Use 0.25.")
         positive("floor", self.floor, because="the noisy matrix must be invertible", use="Use 2.")
-        because = "the average is over the last part of the path"
-        between("tail", self.tail, 0, 1, closed=(False, True), because=because, use="Use 0.5.")
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         row_norm = check_smooth(facts)
-        steps = whole("steps", self.steps, because="without a step nothing is learnt", use="Use e.g. 40.")
-        moment = Release(
-            name=SECOND_MOMENT,
-            of="x xᵀ of each row",
-            bound=SecondMoments(clip=row_norm * row_norm),
-            size=facts.shape[0] ** 2,
-        )
-        gradients = Release(
-            name="gradients",
-            of="gradients of the loss",
-            bound=Clip(clip=self.clip),
-            times=steps,
-            size=facts.dimension,
-        )
-        blank = Plan(
-            releases=(*before, moment, gradients, *after),
-            records=facts.records,
-            neighbours=facts.neighbours,
-            unit=facts.unit,
-        )
-        ratio = math.sqrt((1 - self.hessian_share) / (self.hessian_share * steps))
-        return blank.calibrated(budget, ratios={SECOND_MOMENT: ratio})
+        gradients = gradient_release(facts, Clip(clip=self.clip), steps=self.steps)
+        bound, size = SecondMoments(clip=row_norm * row_norm), facts.shape[0] ** 2
+        moment = Release(name=SECOND_MOMENT, of="x xᵀ of each row", bound=bound, size=size)
+        ratio = math.sqrt((1 - self.hessian_share) / (self.hessian_share * gradients.times))
+        return (moment, gradients), {SECOND_MOMENT: ratio}
 
-    def run(
-        self,
-        plan: Plan,
-        problem: Problem,
-        *,
-        meter: Meter | None = None,
-        random: Random | None = None,
-        start: Vector | None = None,
-    ) -> Result:
-        """Release XᵀX, then descend."""
-        meter = ready(plan, meter, random)
+    def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         facts = facts_of(problem, plan.neighbours, plan.records)
         check_smooth(facts)
-        theta = starting_point(problem, start)
         update = GradientStep(step_size=self._step(facts), momentum=self.momentum)
         private = PrivateGradient(problem, meter)
         inverse = self._inverse(plan, problem, facts, meter)  # type: ignore[arg-type]  # linear, as check_smooth found
-        return descended(
-            lambda point: inverse @ private(point),
-            problem=problem,
-            meter=meter,
-            steps=plan.times("gradients"),
-            update=update,
-            release=self.release,
-            start=theta,
-            tail=self.tail,
-        )
+        steps = plan.times("gradients")
+        return Course(direction=lambda point: inverse @ private(point), steps=steps, update=update)
 
     def _inverse(self, plan: Plan, problem: LinearProblem | GroupedProblem, facts: Facts, meter: Meter) -> Vector:
         """The inverse of the bound on the Hessian; public."""
@@ -164,11 +121,11 @@ def fixed_hessian_descent(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "tail_average",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: Vector | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
-    """Run `FixedHessian` on a problem, all of it for one budget; other parameters as in `dp_sgd`.
+    """Run `FixedHessian` on a problem, all of it for one budget; other parameters as in `solve`.
 
     Examples
     --------
@@ -188,16 +145,7 @@ def fixed_hessian_descent(
         release=release,
         tail=tail,
     )
-    return solve(
-        solver,
-        problem,
-        budget=budget,
-        neighbours=neighbours,
-        records=records,
-        before=before,
-        random=random,
-        start=start,
-    )
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random, start=start)
 
 
 def check_smooth(facts: Facts) -> float:

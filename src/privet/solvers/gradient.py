@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privet.arrays import Vector
 from privet.clipping import LatticeSum, lattice_step
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.plan import Meter, Plan
 from privet.problems import Problem
 from privet.sampling import Cyclic
-
-Vector = NDArray[np.float64]
 
 
 class PrivateGradient:

@@ -13,25 +13,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
+from privet.arrays import IntArray, Vector
+from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
 from privet.problems import LinearProblem
 from privet.solvers.smooth_model import smoothness
 from privet.sums import gram_sum
-
-Vector = NDArray[np.float64]
+from privet.sums.blocks import blas
 
 _DEPTH = 128  # products added up in one go
 _ROWS = 64 * _DEPTH  # records in memory at a time
 _SPARSE_ROWS = 1024
 _NEWTON_SIZE = 512  # coefficients up to which a Hessian is worth its cost
 _NEWTON_STEPS = 60
+_LATTICE = 40  # bits of the noise's standard deviation
 _THETA_BITS = 37  # as in sums/glm.py: so many bits of w make ⟨x, w⟩ exact
 
 
@@ -62,6 +61,30 @@ class Minimiser:
         """The public point where the search begins: the domain's centre."""
         return np.asarray(self.problem.domain.centre(math.prod(self.problem.shape))).reshape(self.problem.shape)
 
+    @property
+    def furthest(self) -> float:
+        """A bound on the norm of a result; public."""
+        return self.reach + float(np.linalg.norm(self.start))
+
+    def lattice(self, stddev: float) -> float:
+        """The power of two on whose multiples a result is put before such noise: far finer, and within 2^61 of it."""
+        step = math.ldexp(1.0, max(math.frexp(stddev)[1] - 1 - _LATTICE, math.frexp(self.furthest)[1] - 61))
+        if not 2.0**11 * step <= stddev < 2.0**400:
+            raise InvalidParameter(
+                "Expected noise that is within 2^50 of the largest coefficients, got a standard deviation of "
+                f"{stddev:g} and coefficients up to {self.furthest:g}: floats cannot hold both. Ask for a smaller "
+                "epsilon, or bound the domain."
+            )
+        return step
+
+    def slack(self, step: float) -> float:
+        """How far `on_lattice` and the pull towards the start may round a result; public."""
+        return math.sqrt(math.prod(self.problem.shape)) * step + 2.0**-48 * self.furthest
+
+    def on_lattice(self, w: Vector, step: float) -> IntArray:
+        """`w` in whole steps, each coordinate within reach, so that nothing overflows; private."""
+        return np.rint(np.clip(w, -self.furthest, self.furthest) / step).astype(np.int64)
+
     def pulled(self, w: Vector) -> Vector:
         """The nearest point within `reach` of the start, up to a relative rounding of 2^-50."""
         away = w - self.start
@@ -73,8 +96,7 @@ class Minimiser:
 
         Four times the distance at which plain descent stalls: section 2 of the proof.
         """
-        n = float(records)
-        size = self.reach + float(np.linalg.norm(self.start))
+        n, size = float(records), self.furthest
         bend = self.strength + n * self.clip_smoothness
         steep = n * self.clip + self.strength * (size + float(np.linalg.norm(self.centre))) + tilt
         error = self._error(n, size, tilt) + bend * 2.0**-50 * size + self._projection_error(bend * size + steep)
@@ -94,7 +116,7 @@ class Minimiser:
         push = np.zeros(self.problem.shape) if tilt is None else tilt
         w = self.start
         # Blocks are too small to share, and threads that wait for each other are slow.
-        with _blas().limit(limits=1):
+        with blas().limit(limits=1):
             for attempt in (self._newton, self._accelerated):
                 w = attempt(w, push, tolerance)
                 if self._distance(w, push)[0] <= tolerance:
@@ -125,13 +147,11 @@ class Minimiser:
             with np.errstate(all="ignore"):
                 slopes = np.array(loss.derivative(z, y), dtype=np.float64)
                 slopes[np.isnan(slopes)] = 0.0
-                if slopes.ndim == 1:
-                    bends = np.zeros(0)
+                bends = np.zeros(0)
+                if slopes.ndim == 1:  # of several outputs nothing is clipped, see smooth_model.py, and empty rows are 0
                     if curvature:
                         bends = np.asarray(loss.curvature(z, y), dtype=np.float64) * (np.abs(slopes) < cap)
                     slopes = np.clip(slopes, -cap, cap)
-                else:  # several outputs are never clipped, see smooth_model.py; an empty row is zero anyway
-                    bends = np.zeros(0)
             yield x, slopes, bends
 
     def _error(self, records: float, size: float, tilt: float) -> float:
@@ -270,8 +290,3 @@ def _products(x: Any, slopes: Vector) -> Vector:
         x[:count].reshape(-1, _DEPTH, x.shape[1]),
     ).sum(axis=0)
     return np.asarray((parts + shaped[count:].T @ x[count:]).T).reshape(-1)
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()

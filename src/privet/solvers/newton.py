@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet._checks import between, is_number, whole
+from privet._checks import between, is_number
+from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.clipping.rules import FloatArray
 from privet.errors import InvalidParameter
@@ -19,7 +19,7 @@ from privet.plan.influence import unit_clip
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, LinearProblem, Problem, facts_of
 from privet.randomness import Random
-from privet.solvers.descent import ReleaseRule, check_release, descended
+from privet.solvers.descent import Course, DescentSolver, ReleaseRule, gradient_release
 from privet.solvers.fixed_hessian import check_smooth
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.newton_direction import (
@@ -29,17 +29,15 @@ from privet.solvers.newton_direction import (
     newton_direction,
     noisy_direction,
 )
-from privet.solvers.result import Result
-from privet.solvers.solver import ready, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep
 from privet.sums import curvature_sum
 
-Vector = NDArray[np.float64]
 _TURN = "one record turns the inverse Hessian by at most k/(l^2 + lk), k its curvature and l what is added to it"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Newton:
+class Newton(DescentSolver):
     """θ ← Π(θ − η ((H + λI)⁻¹ g̃ + noise)), g̃ a private gradient, H the Hessian of the average loss at θ.
 
     g̃ is public once it is released; only H still reads the records, and one record turns (H + λI)⁻¹ by at most
@@ -82,62 +80,31 @@ class Newton:
     step_size: float = 1.0
     majorise: bool = True
     release: ReleaseRule = "last"
-    tail: float = 0.5
 
     def __post_init__(self) -> None:
-        check_release(self.release)
+        DescentSolver.__post_init__(self)
         because = "both the gradients and the directions need a part of the budget"
         between("direction_share", self.direction_share, 0, 1, because=because, use="Use 0.5.")
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         _check_records(facts)
-        steps = whole("steps", self.steps, because="without a step nothing is learnt", use="Use e.g. 10.")
-        gradient = Release(
-            name="gradients", of="gradients of the loss", bound=Clip(clip=self.clip), size=facts.dimension
-        )
+        gradients = gradient_release(facts, Clip(clip=self.clip), steps=self.steps)
         direction = Release(
             name=DIRECTIONS,
             of="curvatures of the loss, in the Newton direction of a released gradient",
             bound=Computed(how=_TURN, when_replaced=1.0),
             size=facts.dimension,
         )
-        blank = Plan(
-            releases=(*before, *(gradient, direction) * steps, *after),
-            records=facts.records,
-            neighbours=facts.neighbours,
-            unit=facts.unit,
-        )
-        return blank.calibrated(
-            budget, ratios={DIRECTIONS: math.sqrt((1 - self.direction_share) / self.direction_share)}
-        )
+        ratio = math.sqrt((1 - self.direction_share) / self.direction_share)
+        return (replace(gradients, times=1), direction) * gradients.times, {DIRECTIONS: ratio}
 
-    def run(
-        self,
-        plan: Plan,
-        problem: Problem,
-        *,
-        meter: Meter | None = None,
-        random: Random | None = None,
-        start: Vector | None = None,
-    ) -> Result:
-        """Descend as planned."""
-        meter = ready(plan, meter, random)
+    def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         facts = facts_of(problem, plan.neighbours, plan.records)
         _check_records(facts)
-        gradient = PrivateGradient(problem, meter)
+        gradient, update = PrivateGradient(problem, meter), GradientStep(step_size=self.step_size)
         turn = self._turning(plan, facts, problem, meter)  # type: ignore[arg-type]  # linear, as the check found
-        return descended(
-            lambda point: turn(point, gradient(point)),
-            problem=problem,
-            meter=meter,
-            steps=plan.times(DIRECTIONS),
-            update=GradientStep(step_size=self.step_size),
-            release=self.release,
-            start=start,
-            tail=self.tail,
-        )
+        steps = plan.times(DIRECTIONS)
+        return Course(direction=lambda point: turn(point, gradient(point)), steps=steps, update=update)
 
     def _turning(
         self, plan: Plan, facts: Facts, problem: LinearProblem, meter: Meter
@@ -193,11 +160,11 @@ def newton_descent(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "last",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: Vector | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
-    """Run `Newton` on a problem, all of it for one budget; other parameters as in `dp_sgd`.
+    """Run `Newton` on a problem, all of it for one budget; other parameters as in `solve`.
 
     Examples
     --------
@@ -216,16 +183,7 @@ def newton_descent(
         majorise=majorise,
         release=release,
     )
-    return solve(
-        solver,
-        problem,
-        budget=budget,
-        neighbours=neighbours,
-        records=records,
-        before=before,
-        random=random,
-        start=start,
-    )
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random, start=start)
 
 
 def _check_records(facts: Facts) -> None:

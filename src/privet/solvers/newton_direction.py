@@ -6,15 +6,14 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from privet.arrays import Vector
 from privet.clipping import LatticeSum
 from privet.errors import InvalidParameter
 from privet.geometry.convex_set import length
 from privet.plan import Meter
 
-Vector = NDArray[np.float64]
 DIRECTIONS = "directions"
 _SOLVE = 2.0**-12  # error of the computed direction, in units of its sensitivity
 _UNIT = 2.0**-53

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import between
 from privet.accounting.numerics import upward
+from privet.arrays import BoolArray, Vector
 from privet.clipping import Clip
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
@@ -19,10 +19,9 @@ from privet.privacy import Budget
 from privet.problems import Facts, LinearProblem, Problem, facts_of
 from privet.solvers.fixed_hessian import check_smooth
 from privet.solvers.gradient import check_problem
-from privet.solvers.one_step import OneStep
+from privet.solvers.solver import Releases
 from privet.sums import norm_counts, sandwich_sums
 
-Vector = NDArray[np.float64]
 NORMS = "gradient norms"
 GRADIENT = "final gradient"
 BREAD = "final Hessian"
@@ -31,6 +30,82 @@ ALTERED = "altered rows"
 _SHARES = {NORMS: 0.04, GRADIENT: 0.60, BREAD: 0.25, MEAT: 0.10, ALTERED: 0.01}  # of its part of the budget
 _BINS = 16  # of gradient norms: half octaves down from the clip
 _BELIEVED = 2.0  # standard deviations from which on a count is taken for records, not for noise
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class OneStep:
+    """What was released at `start`: noisy sums over records, and the standard deviations of their noise. Public.
+
+    With H̃ the bread, g̃ the gradient and θ₀ the start, the step lands at θ₁ = θ₀ − H̃⁻¹g̃. For the minimiser θ° of
+    the expected clipped loss, up to what is quadratic in θ₀ − θ°,
+
+        θ₁ − θ° = H̃⁻¹ [E(θ₀ − θ°) − ξ − g(θ°)],
+
+    E and ξ the noise of H̃ and g̃, of known law, and g(θ°) the sum of the records' gradients at θ°, of mean 0 and with
+    the meat as covariance. So H̃ is used as it is, and no bias of a noisy inverse arises. docs/proofs/intervals.md.
+    """
+
+    start: Vector
+    gradient: Vector
+    bread: Vector
+    meat: Vector
+    altered: float
+    clip: float
+    gradient_noise: float
+    bread_noise: float
+    meat_noise: float
+    altered_noise: float
+
+    @property
+    def coef(self) -> Vector:
+        """θ₁."""
+        return np.asarray(self.start - np.linalg.solve(self.bread, self.gradient))
+
+    @property
+    def released(self) -> Vector:
+        """θ₁, or θ₀ where the bread is no better than noise."""
+        return self.coef if self.conditioning >= 1 else self.start
+
+    @property
+    def conditioning(self) -> float:
+        """The bread's least eigenvalue, in units of what noise alone reaches: the spectral norm of its noise."""
+        return float(np.linalg.eigvalsh(self.bread)[0]) / (self.bread_noise * math.sqrt(2 * len(self.start)))
+
+    @property
+    def middle(self) -> Vector:
+        """The covariance of the bracket above: sampling, the gradient's noise, the Hessian's."""
+        values, vectors = np.linalg.eigh(self.meat)
+        known = self.gradient_noise**2
+        # the meat's own noise may make it negative; if that is small beside the gradient's, it averages out
+        sampling = (vectors * np.maximum(values, -known / 2)) @ vectors.T
+        v = self.start - self.coef
+        hessian = (np.eye(len(v)) * float(v @ v) + np.outer(v, v)) * (self.bread_noise**2 / 2)
+        return np.asarray(sampling + known * np.eye(len(v)) + hessian)
+
+    @property
+    def covariance(self) -> Vector:
+        """Of θ₁ − θ°."""
+        inverse = np.linalg.inv(self.bread)
+        found = inverse @ self.middle @ inverse.T
+        return np.asarray((found + found.T) / 2)
+
+    def degrees(self, contrasts: Vector) -> Vector:
+        """Welch and Satterthwaite's degrees of freedom of the variance of each row of `contrasts` times θ₁.
+
+        The meat's noise moves cᵀ Cov c by a standard deviation of meat_noise · ‖H̃⁻¹c‖², exactly.
+        """
+        directions = np.linalg.solve(self.bread, contrasts.T)
+        variances = np.einsum("ij,ik,kj->j", directions, self.middle, directions)
+        return np.asarray(2 * (variances / (self.meat_noise * np.square(directions).sum(axis=0))) ** 2)
+
+    def remainder(self, bending: float) -> float:
+        """The neglected quadratic term, bounded, in units of the least standard deviation of the bracket.
+
+        If |ℓ‴| ≤ bending · ℓ″ and rows have norm at most 1, then ‖½ Σ ℓ‴ ⟨x, v⟩² x‖ ≤ ½ bending · vᵀHv.
+        """
+        v = self.start - self.coef
+        least = float(np.linalg.eigvalsh(self.middle)[0])
+        return bending * float(v @ self.bread @ v) / 2 / math.sqrt(least)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +139,7 @@ class NewtonInference:
     def __post_init__(self) -> None:
         check_clip(self.clip)
 
-    def releases(self, facts: Facts, budget: Budget, *, share: float) -> tuple[Release, ...]:
+    def releases(self, facts: Facts, budget: Budget, *, share: float) -> Releases:
         """What `run` releases, in order, for `share` of the budget."""
         row_norm = _check_rows(facts)
         because = "it is a part of the budget"
@@ -91,14 +166,11 @@ class NewtonInference:
         total = sum(_SHARES[release.name] for release in wanted)
         every = whole_noise(budget, facts.neighbours)
         return tuple(
-            replace(
-                release,
-                noise_multiplier=upward(upward(every / math.sqrt(share * _SHARES[release.name] / total))),
-            )
+            replace(release, noise_multiplier=upward(upward(every / math.sqrt(share * _SHARES[release.name] / total))))
             for release in wanted
         )
 
-    def run(self, problem: Problem, theta: Vector, *, altered: NDArray[np.bool_], meter: Meter) -> OneStep:
+    def run(self, problem: Problem, theta: Vector, *, altered: BoolArray, meter: Meter) -> OneStep:
         """Make all of them at `theta`, which must be public. `altered` marks the records to count; private."""
         plan = meter.plan
         check_problem(plan, problem)
@@ -107,7 +179,7 @@ class NewtonInference:
         return self._made(problem, facts.smoothness or 0.0, theta, altered, meter)  # type: ignore[arg-type]  # linear
 
     def _made(
-        self, problem: LinearProblem, smoothness: float, theta: Vector, altered: NDArray[np.bool_], meter: Meter
+        self, problem: LinearProblem, smoothness: float, theta: Vector, altered: BoolArray, meter: Meter
     ) -> OneStep:
         most = meter.plan.max_records(GRADIENT)
         clip = self._chosen(problem, theta, most, meter) if self.choose_clip else self.clip

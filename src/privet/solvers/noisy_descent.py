@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
 
 from privet._checks import whole
+from privet.arrays import Vector
 from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
-from privet.plan import Meter, Plan, Release, gradient_plan
+from privet.plan import Meter, Plan
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
-from privet.solvers.descent import ReleaseRule, check_release, descended
-from privet.solvers.gradient import PrivateGradient
-from privet.solvers.result import Result
-from privet.solvers.solver import ready, solve
+from privet.solvers.descent import Course, DescentSolver, ReleaseRule, gradient_release, starting_point
+from privet.solvers.solver import Releases, Result, Start, solve
+from privet.solvers.stochastic_descent import along_gradients
 from privet.solvers.updates import GradientStep, StepSize
 from privet.theory import plan_for
 from privet.theory.prescription import Method, Prescription
 
-_METHODS: dict[ReleaseRule, Method] = {
-    "average": "average",
-    "all": "last_linear",  # of all iterates, coef is the last
-    "last": "last_linear",
-    "tail_average": "average",
-}
-_PROVEN: dict[Method, tuple[ReleaseRule, ...]] = {
-    "average": ("average",),
-    "rank": ("average",),
-    "last_linear": ("last", "all"),
-    "last": ("last", "all"),
-}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NoisyGradientDescent:
+class NoisyGradientDescent(DescentSolver):
     """w_t = Π(w_{t−1} − η (∇L(w_{t−1}) + noise)), with T, η and noise by theorem unless given.
 
     On a bounded domain this is noisy projected gradient descent (lecture 13, Wu, algorithm 2); on the whole space,
@@ -54,12 +38,12 @@ class NoisyGradientDescent:
 
     Parameters
     ----------
-    release : "average", "last", "all" or "tail_average": one privacy cost, different theorems
+    release, tail : as in `DPSGD`: one privacy cost, different theorems
     method : the theorem, if not the release's usual one: "last" for steps c/√t, "rank" for the rank bound
     steps : noisy gradients to take; by theorem if left out, at most `max_steps`
     step_size : η or a function of t = 1, 2, …; by theorem if left out. Given, no bound is claimed
     radius : a public bound on ‖start − minimiser‖; by default the domain's radius, for a start at its centre;
-        required on the whole space
+        required on the whole space, and with a start of one's own
     rank : a public bound on the rank of the records, for method="rank"
     lipschitz : a bound on gradient norms, if none is proven, or a smaller one; enforced by clipping
 
@@ -74,7 +58,6 @@ class NoisyGradientDescent:
     Gaussian(noise_multiplier=...) * ...
     """
 
-    release: ReleaseRule = "average"
     method: Method | None = None
     steps: int | None = None
     step_size: StepSize | None = None
@@ -84,68 +67,45 @@ class NoisyGradientDescent:
     max_steps: int = 5_000
 
     def __post_init__(self) -> None:
-        check_release(self.release)
+        DescentSolver.__post_init__(self)
         if self.steps is not None:
             whole("steps", self.steps, because="without a step nothing is learnt", use="Use e.g. 100.")
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
-        check_budget(budget)
-        prescription = self._prescribed(facts, budget)
-        steps = self.steps
-        if prescription is not None and prescription.noisy_steps is not None:
-            steps = prescription.noisy_steps
-        own = gradient_plan(
-            bounding=Declared(lipschitz=proven_lipschitz(facts, self.lipschitz)),
-            steps=1 if steps is None else steps,
-            records=facts.records,
-            neighbours=facts.neighbours,
-            unit=facts.unit,
-        )
-        gradients = replace(own["gradients"], size=facts.dimension)
-        return replace(own, releases=(*before, gradients, *after)).calibrated(budget)
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
+        prescription = self._prescribed(facts, check_budget(budget))
+        prescribed = None if prescription is None else prescription.noisy_steps
+        steps = self.steps if prescribed is None else prescribed
+        rule = Declared(lipschitz=proven_lipschitz(facts, self.lipschitz))
+        return (gradient_release(facts, rule, steps=1 if steps is None else steps),), {}
 
-    def run(
-        self,
-        plan: Plan,
-        problem: Problem,
-        *,
-        meter: Meter | None = None,
-        random: Random | None = None,
-        start: NDArray[np.float64] | None = None,
-    ) -> Result:
-        """Descend as planned, with the theorem's step size. A `start` of one's own needs a `radius`."""
+    def _begin(self, problem: Problem, start: Start) -> Vector:
         if start is not None and self.radius is None:
             raise InvalidParameter(
                 "Expected radius=... with a start of your own, got none: the domain's radius bounds the distance from "
                 "its centre only. Pass a public bound on the distance of the minimiser from the start."
             )
-        meter = ready(plan, meter, random)
+        return starting_point(problem, start)
+
+    def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         facts = facts_of(problem, plan.neighbours, plan.records)
         prescription = self._prescribed(facts, check_budget(plan.budget))  # type: ignore[arg-type]  # refused if None
         alone = plan.names == ("gradients",)  # else part of the budget, and so more noise, is for other releases
-        proven = self.release in _PROVEN[self._theorem] and _convex(facts, plan["gradients"].bound.clip)  # type: ignore[union-attr]
+        ours = "average" if self._theorem in ("average", "rank") else "last"  # what the theorem is about
+        proven = ours == self._point and _convex(facts, plan["gradients"].bound.clip)  # type: ignore[union-attr]
         bound = None
         if prescription is not None and self.step_size is None and proven and alone:
             bound = prescription.excess_risk
         eta = self.step_size if self.step_size is not None else prescription.step_size_at  # type: ignore[union-attr]
-        gradient = PrivateGradient(problem, meter)
-        return descended(
-            gradient,
-            problem=problem,
-            meter=meter,
-            steps=plan.times("gradients"),
-            update=GradientStep(step_size=eta),
-            release=self.release,
-            start=start,
-            bound=bound,
-            noise_stddev=lambda: gradient.noise_stddev,
-        )
+        return along_gradients(problem, meter, GradientStep(step_size=eta), bound=bound)
 
     @property
     def _theorem(self) -> Method:
-        return self.method if self.method is not None else _METHODS[self.release]
+        usual: Method = "last_linear" if self._point == "last" else "average"
+        return usual if self.method is None else self.method
+
+    @property
+    def _point(self) -> str:
+        return "last" if self.release == "all" else self.release  # of all iterates, coef is the last
 
     def _prescribed(self, facts: Facts, budget: Budget) -> Prescription | None:
         """The theorem's parameters, with at least one noisy gradient; None if the caller has set them all."""
@@ -192,31 +152,20 @@ def noisy_gradient_descent(
     lipschitz: float | None = None,
     records: int | None = None,
     max_steps: int = 5_000,
-    before: tuple[Release, ...] = (),
-    start: NDArray[np.float64] | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Run `NoisyGradientDescent` on a problem; with a `start` of one's own, `radius` is by default the diameter.
 
-    Parameters
-    ----------
-    problem : what is minimised
-    budget : the (epsilon, delta) to meet
-    neighbours : "replace_one" by default, the lectures' relation
-    records : under "add_remove", a public guess of the number of records
-    before : releases made before, e.g. of feature ranges, that the same budget has to cover
-    start : public; the domain's centre by default
-    random : the operating system's by default; a fixed seed invalidates the guarantee
-    others : as in `NoisyGradientDescent`
+    Other parameters are as in `solve`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from privet import Budget, glm, l2_ball, noisy_gradient_descent
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(2000, 3)) / 4
-    >>> y = X @ [2.0, -1.0, 0.5] > 0
-    >>> problem = glm("logistic", X, y, domain=l2_ball(radius=5), row_norm=1.0)
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3)) / 4
+    >>> problem = glm("logistic", X, X @ [2.0, -1.0, 0.5] > 0, domain=l2_ball(radius=5), row_norm=1.0)
     >>> result = noisy_gradient_descent(problem, budget=Budget(epsilon=1, delta=1e-6))
     >>> result.coef.shape, result.guarantee.epsilon <= 1, round(result.bound, 3)
     ((3,), True, 0.079)
@@ -231,16 +180,7 @@ def noisy_gradient_descent(
         lipschitz=lipschitz,
         max_steps=max_steps,
     )
-    return solve(
-        solver,
-        problem,
-        budget=budget,
-        neighbours=neighbours,
-        records=records,
-        before=before,
-        random=random,
-        start=start,
-    )
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random, start=start)
 
 
 def proven_lipschitz(facts: Facts, declared: float | None) -> float:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet._checks import positive, whole
-from privet.accounting import Approximate, calibrate
+from privet._checks import positive
+from privet.accounting import Approximate
 from privet.errors import InvalidParameter
 from privet.geometry.whole_space import WholeSpace
 from privet.noise import add_gaussian, rounded_gaussian
@@ -19,10 +19,8 @@ from privet.problems.protocol import assumed
 from privet.randomness import Random
 from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
-from privet.solvers.minimiser_lattice import on_lattice
-from privet.solvers.result import Result
-from privet.solvers.smooth_model import default_reach, gradient_bound, max_records
-from privet.solvers.solver import ready, solve
+from privet.solvers.smooth_model import Perturbation, default_reach, gradient_bound, max_records
+from privet.solvers.solver import Releases, Result, epsilon_beside, ready, solve
 from privet.solvers.tilt import Tilt, settled, tilt_for
 
 TILTED = "minimiser of the perturbed objective"
@@ -30,7 +28,7 @@ _DELTA_SHARE = 0.9  # of delta, beside other releases, which are Gaussian
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ObjectivePerturbation:
+class ObjectivePerturbation(Perturbation):
     """argmin of Σ ℓ(w) + (Λ/2)‖w‖² + ⟨b, w⟩ with b Gaussian, and a little noise for what the solver left over.
 
     Promise: the guarantee meets the budget. The proof is for the exact minimiser; the one that is computed is
@@ -45,7 +43,7 @@ class ObjectivePerturbation:
     ----------
     regularisation : λ = Λ/records, beside the problem's ridge. By default the larger of what lets the Jacobian cost a
         tenth of epsilon and, with a `radius`, what the utility theorem asks for
-    clip : bound on a record's gradient norm, enforced; the proven Lipschitz constant by default
+    clip : as in `OutputPerturbation`
     radius : public bound on ‖minimiser‖, for the default λ and the bound
     max_records : under "add_remove", a public bound on the number of records, 2^27 by default; the smaller, the less
         blur
@@ -60,26 +58,13 @@ class ObjectivePerturbation:
     Approximate(epsilon=0.99999..., delta=9.99999...e-07).under('replace_one')
     """
 
-    regularisation: float | None = None
-    clip: float | None = None
-    radius: float | None = None
-    max_records: int | None = None
-
     def __post_init__(self) -> None:
-        if self.radius is not None:
-            because = "the theorem balances noise and penalty with it"
-            use = "Pass a public bound on the norm of the minimiser, or leave it out."
-            positive("radius", self.radius, because=because, use=use)
+        Perturbation.__post_init__(self)
         if self.regularisation is not None:
             because, use = "the penalty must be convex", "Leave it out for the default."
             positive("regularisation", self.regularisation, zero=True, because=because, use=use)
-        if self.max_records is not None:
-            because = "rounding is allowed for so many records"
-            whole("max_records", self.max_records, because=because, use="Pass a plain int, or leave it out.")
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def plan(self, facts: Facts, budget: Budget, *, before: Releases = (), after: Releases = ()) -> Plan:
         check_budget(budget)
         clip = _tiltable(facts, self.clip)
 
@@ -91,24 +76,14 @@ class ObjectivePerturbation:
                 size=facts.dimension,
                 mechanism=cost,
             )
-            return Plan(
-                releases=(*before, tilted, *after),
-                records=facts.records,
-                neighbours=facts.neighbours,
-                unit=facts.unit,
-                budget=budget,
-            )
+            return Plan.of(facts, (*before, tilted, *after), budget)
 
         # a hair less than the budget, so that sums of the parts stay within it
         epsilon, delta = budget.epsilon * (1 - 2.0**-42), budget.delta * (1 - 2.0**-32)
         if before or after:
             delta = _DELTA_SHARE * budget.delta
-            epsilon = calibrate(
-                lambda e: planned(Approximate(epsilon=e, delta=delta), "").event,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                neighbours=facts.neighbours,
-                between=(2.0**-30 * budget.epsilon, budget.epsilon),
+            epsilon = epsilon_beside(
+                lambda e: planned(Approximate(epsilon=e, delta=delta), ""), budget, facts.neighbours
             )
         cost = Approximate(epsilon=epsilon, delta=delta)
         return planned(cost, self._sentence(facts, clip, cost))
@@ -122,7 +97,7 @@ class ObjectivePerturbation:
         chance = meter.draw(TILTED)
         # whole numbers below 2^53 times a power of two: exact
         push = rounded_gaussian(chance, tilt.noise_stddev / tilt.unit, problem.shape).astype(np.float64) * tilt.unit
-        found = on_lattice(solver.solve(tilt.tolerance, tilt=push), tilt.step, solver)
+        found = solver.on_lattice(solver.solve(tilt.tolerance, tilt=push), tilt.step)
         coef = add_gaussian(found, step=tilt.step, noise_stddev=tilt.blur, random=chance)
         bound = None
         if self.radius is not None and problem.ridge.alpha == 0:
@@ -176,20 +151,12 @@ def objective_perturbation(
     radius: float | None = None,
     records: int | None = None,
     max_records: int | None = None,
-    before: tuple[Release, ...] = (),
+    before: Releases = (),
     random: Random | None = None,
 ) -> Result:
     """Run `ObjectivePerturbation` on a generalised linear model, on the whole space, with a convex, smooth loss.
 
-    Parameters
-    ----------
-    problem : what is minimised; its loss has one output
-    budget : the (epsilon, delta) to meet
-    neighbours : which data sets must look alike
-    records : under "add_remove", a public guess of the number of records
-    before : releases made before, e.g. of feature ranges, that the same budget has to cover
-    random : the operating system's by default; a fixed seed invalidates the guarantee
-    others : as in `ObjectivePerturbation`
+    Its loss has one output. Other parameters are as in `solve`.
 
     Examples
     --------
@@ -203,7 +170,7 @@ def objective_perturbation(
     ((3,), True, 0.042)
     """
     solver = ObjectivePerturbation(regularisation=regularisation, clip=clip, radius=radius, max_records=max_records)
-    return solve(solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random)
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random)
 
 
 def _tiltable(facts: Facts, clip: float | None) -> float:

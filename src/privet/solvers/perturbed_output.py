@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet._checks import positive, whole
 from privet.accounting.numerics import upward
 from privet.errors import InvalidParameter
 from privet.plan import Computed, Meter, Plan, Release
@@ -19,10 +18,8 @@ from privet.randomness import Random
 from privet.solvers.descent import project
 from privet.solvers.gradient import check_problem
 from privet.solvers.minimise import Minimiser
-from privet.solvers.minimiser_lattice import lattice_of, on_lattice, slack_of
-from privet.solvers.result import Result
-from privet.solvers.smooth_model import default_reach, gradient_bound, max_records
-from privet.solvers.solver import ready, solve
+from privet.solvers.smooth_model import Perturbation, default_reach, gradient_bound, max_records
+from privet.solvers.solver import Releases, Result, ready, solve
 from privet.theory import output_perturbation_bound, plan_for
 
 MINIMISER = "minimiser"
@@ -52,7 +49,7 @@ class SolvedTo:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OutputPerturbation:
+class OutputPerturbation(Perturbation):
     """argmin over the domain of L(w) + (λ/2)‖w − centre‖², plus Gaussian noise, projected back.
 
     Promise: the guarantee meets the budget, however well or badly the problem is conditioned: the minimiser is
@@ -81,23 +78,7 @@ class OutputPerturbation:
     ('minimiser',)
     """
 
-    regularisation: float | None = None
-    clip: float | None = None
-    radius: float | None = None
-    max_records: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.radius is not None:
-            because = "the theorem balances noise and penalty with it"
-            use = "Pass a public bound on the distance of the minimiser from the centre."
-            positive("radius", self.radius, because=because, use=use)
-        if self.max_records is not None:
-            because = "rounding is allowed for so many records"
-            whole("max_records", self.max_records, because=because, use="Pass a plain int, or leave it out.")
-
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def plan(self, facts: Facts, budget: Budget, *, before: Releases = (), after: Releases = ()) -> Plan:
         clip = gradient_bound(facts, self.clip)
         strength = self._strength(facts, clip, check_budget(budget))
         minimiser = Release(
@@ -111,13 +92,7 @@ class OutputPerturbation:
             size=facts.dimension,
             noise_multiplier=math.nan if before or after else whole_noise(budget, facts.neighbours),
         )
-        blank = Plan(
-            releases=(*before, minimiser, *after),
-            records=facts.records,
-            neighbours=facts.neighbours,
-            unit=facts.unit,
-        )
-        return blank.calibrated(budget)
+        return Plan.of(facts, (*before, minimiser, *after)).calibrated(budget)
 
     def run(self, plan: Plan, problem: Problem, *, meter: Meter | None = None, random: Random | None = None) -> Result:
         """Solve and release."""
@@ -127,7 +102,7 @@ class OutputPerturbation:
         guarantee = meter.guarantee(assumptions=assumed(problem))
         stddev = meter.noise_stddev(MINIMISER, sensitivity=sensitivity)
         meter.open(MINIMISER, count=model.records)
-        found = on_lattice(solver.solve(tolerance), step, solver)
+        found = solver.on_lattice(solver.solve(tolerance), step)
         noisy = meter.noisy_units(MINIMISER, found, step=step, sensitivity=sensitivity)
         bound, distance = None, self._distance(facts_of(model, plan.neighbours, plan.records))
         if model.ridge.alpha == 0 and distance is not None:
@@ -153,10 +128,10 @@ class OutputPerturbation:
             reach=default_reach(facts, clip, self._distance(facts)),
         )
         exact = clip / strength
-        step = lattice_of(plan[MINIMISER].noise_multiplier * exact, solver)
+        step = solver.lattice(plan[MINIMISER].noise_multiplier * exact)
         most = max_records(plan, problem, self.max_records)
         tolerance = max(_FINE * exact, solver.least_tolerance(records=most))
-        allowed = upward(tolerance + slack_of(step, solver))
+        allowed = upward(tolerance + solver.slack(step))
         return solver, SolvedTo(gradient_clip=clip, strength=strength, tolerance=allowed), tolerance, step
 
     def _distance(self, facts: Facts) -> float | None:
@@ -205,20 +180,12 @@ def output_perturbation(
     radius: float | None = None,
     records: int | None = None,
     max_records: int | None = None,
-    before: tuple[Release, ...] = (),
+    before: Releases = (),
     random: Random | None = None,
 ) -> Result:
     """Run `OutputPerturbation` on a generalised linear model with a convex, smooth loss.
 
-    Parameters
-    ----------
-    problem : what is minimised
-    budget : the (epsilon, delta) to meet
-    neighbours : which data sets must look alike
-    records : under "add_remove", a public guess of the number of records
-    before : releases made before, e.g. of feature ranges, that the same budget has to cover
-    random : the operating system's by default; a fixed seed invalidates the guarantee
-    others : as in `OutputPerturbation`
+    Other parameters are as in `solve`.
 
     Examples
     --------
@@ -234,7 +201,7 @@ def output_perturbation(
     Gaussian(noise_multiplier=8.44...).under('replace_one')
     """
     solver = OutputPerturbation(regularisation=regularisation, clip=clip, radius=radius, max_records=max_records)
-    return solve(solver, problem, budget=budget, neighbours=neighbours, records=records, before=before, random=random)
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random)
 
 
 def _bound(model: LinearProblem, distance: float, solved: SolvedTo, strength: float, stddev: float) -> float:

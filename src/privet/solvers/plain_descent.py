@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from privet.arrays import Vector
 from privet.clipping import Bounding
 from privet.problems import Problem
 from privet.solvers.descent import Path, ReleaseRule, check_release, descend, starting_point
+from privet.solvers.solver import Start
 from privet.solvers.updates import GradientStep, StepSize, UpdateRule
-
-Vector = NDArray[np.float64]
 
 
 def projected_gradient_descent(
@@ -21,7 +18,7 @@ def projected_gradient_descent(
     update: UpdateRule | None = None,
     release: ReleaseRule = "average",
     bounding: Bounding | None = None,
-    start: Vector | None = None,
+    start: Start = None,
 ) -> Path:
     """w_t = Π(w_{t−1} − η ∇L(w_{t−1})): **not private**; the result is a bare path without a guarantee.
 

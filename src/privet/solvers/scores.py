@@ -7,13 +7,11 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import whole
+from privet.arrays import Vector
 from privet.errors import InvalidParameter
 from privet.problems import Problem
-
-Vector = NDArray[np.float64]
 
 
 class Scores(NamedTuple):

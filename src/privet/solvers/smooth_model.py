@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
+from privet._checks import positive, whole
 from privet.clipping.lattice import MOST_RECORDS, check_clip, check_count
 from privet.errors import InvalidParameter
 from privet.losses import Loss
 from privet.plan import Plan
 from privet.problems import Facts, Problem
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Perturbation:
+    """The settings that the two have in common."""
+
+    regularisation: float | None = None
+    clip: float | None = None
+    radius: float | None = None
+    max_records: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.radius is not None:
+            because = "the theorem balances noise and penalty with it"
+            use = "Pass a public bound on the distance of the minimiser from the centre, or leave it out."
+            positive("radius", self.radius, because=because, use=use)
+        if self.max_records is not None:
+            because = "rounding is allowed for so many records"
+            whole("max_records", self.max_records, because=because, use="Pass a plain int, or leave it out.")
 
 
 def gradient_bound(facts: Facts, clip: float | None) -> float:

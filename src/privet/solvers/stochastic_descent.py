@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
 
 from privet.clipping import Bounding, Clip
 from privet.errors import InvalidParameter
-from privet.plan import Meter, Plan, Release, gradient_plan
+from privet.plan import Meter, Plan
 from privet.privacy import Budget, Neighbours, check_delta
 from privet.problems import Facts, Problem
 from privet.randomness import Random
 from privet.sampling import FullBatch, Sampling
-from privet.solvers.descent import ReleaseRule, check_release, descended
+from privet.solvers.descent import (
+    Course,
+    DescentSolver,
+    ReleaseRule,
+    check_release,
+    descended,
+    gradient_release,
+    starting_point,
+)
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.result import Result
-from privet.solvers.solver import ready, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep, StepSize, UpdateRule
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DPSGD:
+class DPSGD(DescentSolver):
     """w_t = Π(update(w_{t−1}, (Σ bounded gradients of a batch + noise) ÷ expected batch size)).
 
     Promise: the guarantee meets the budget: the noise is calibrated to the exact composition of all steps, and each
@@ -36,8 +40,7 @@ class DPSGD:
     bounding : another clipping rule: Automatic(...), Adaptive(...), Declared(...)
     step_size : η, or a function of t = 1, 2, …
     update : another rule than plain steps: GradientStep with momentum, Adam, AdamW, Adafactor
-    release : "average", "last", "all" or "tail_average"; they cost the same
-    tail : which part of the path the tail average is over, in (0, 1]
+    release, tail : what of the path is published, and which part the tail average is over, in (0, 1]
 
     Examples
     --------
@@ -58,55 +61,29 @@ class DPSGD:
     bounding: Bounding | None = None
     step_size: StepSize = 1.0
     update: UpdateRule | None = None
-    release: ReleaseRule = "average"
-    tail: float = 0.5
 
     def __post_init__(self) -> None:
-        check_release(self.release)
+        DescentSolver.__post_init__(self)
         if (self.clip is None) == (self.bounding is None):
             raise InvalidParameter(
                 "Expected either clip=... or bounding=..., got both or neither: one record's influence must be bounded "
                 "in one way. Use clip=1.0."
             )
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         rule = self.bounding if self.bounding is not None else Clip(clip=self.clip)  # type: ignore[arg-type]
-        own = gradient_plan(
-            bounding=rule,
-            sampling=self.sampling,
-            steps=self.steps,
-            records=facts.records,
-            neighbours=facts.neighbours,
-            unit=facts.unit,
-        )
-        gradients = replace(own["gradients"], size=facts.dimension)
-        return replace(own, releases=(*before, gradients, *after)).calibrated(budget)
+        return (gradient_release(facts, rule, steps=self.steps, sampling=self.sampling),), {}
 
-    def run(
-        self,
-        plan: Plan,
-        problem: Problem,
-        *,
-        meter: Meter | None = None,
-        random: Random | None = None,
-        start: NDArray[np.float64] | None = None,
-    ) -> Result:
-        """Descend as planned."""
-        meter = ready(plan, meter, random)
-        gradient = PrivateGradient(problem, meter)
-        return descended(
-            gradient,
-            problem=problem,
-            meter=meter,
-            steps=plan.times("gradients"),
-            update=self.update if self.update is not None else GradientStep(step_size=self.step_size),
-            release=self.release,
-            start=start,
-            noise_stddev=lambda: gradient.noise_stddev,
-            tail=self.tail,
-        )
+    def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
+        return along_gradients(problem, meter, self.update or GradientStep(step_size=self.step_size))
+
+
+def along_gradients(problem: Problem, meter: Meter, update: UpdateRule, *, bound: float | None = None) -> Course:
+    """The course along the noisy gradients of the meter's plan, whose noise the update may know."""
+    gradient, steps = PrivateGradient(problem, meter), meter.plan.times("gradients")
+    return Course(
+        direction=gradient, steps=steps, update=update, noise_stddev=lambda: gradient.noise_stddev, bound=bound
+    )
 
 
 def dp_sgd(
@@ -122,22 +99,11 @@ def dp_sgd(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "average",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: NDArray[np.float64] | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
-    """Run `DPSGD` on a problem, all of it for one budget.
-
-    Parameters
-    ----------
-    problem : what is minimised
-    budget : the (epsilon, delta) to meet
-    neighbours : "replace_one" by default
-    records : under "add_remove", a public guess of the number of records
-    before : releases made already, e.g. of feature ranges, that the same budget has to cover
-    start : public; the domain's centre by default
-    random : the operating system's by default; a fixed seed invalidates the guarantee
-    others : as in `DPSGD`
+    """Run `DPSGD` on a problem, all of it for one budget; other parameters as in `solve`.
 
     Examples
     --------
@@ -158,16 +124,40 @@ def dp_sgd(
         update=update,
         release=release,
     )
-    return solve(
-        solver,
-        problem,
-        budget=budget,
-        neighbours=neighbours,
-        records=records,
-        before=before,
-        random=random,
-        start=start,
-    )
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random, start=start)
+
+
+def dp_gd(
+    problem: Problem,
+    *,
+    budget: Budget,
+    steps: int,
+    clip: float | None = None,
+    bounding: Bounding | None = None,
+    step_size: StepSize = 1.0,
+    update: UpdateRule | None = None,
+    neighbours: Neighbours = "replace_one",
+    release: ReleaseRule = "all",
+    records: int | None = None,
+    before: Releases = (),
+    start: Start = None,
+    random: Random | None = None,
+) -> Result:
+    """Full-batch descent on clipped gradients. Needs no Lipschitz constant, and claims no excess risk.
+
+    As the lecture has it, all iterates are released by default; `result.coef` is then the last one's.
+    Parameters are those of `dp_sgd`.
+
+    Examples
+    --------
+    >>> from privet import Budget, dp_gd, glm
+    >>> problem = glm("half_squared", [[1.0]] * 500, [0.5] * 500, row_norm=1.0)
+    >>> result = dp_gd(problem, budget=Budget(epsilon=1, delta=1e-6), steps=10, clip=1.0, step_size=0.5)
+    >>> result.iterates.shape, result.guarantee.epsilon <= 1
+    ((11, 1), True)
+    """
+    solver = DPSGD(steps=steps, clip=clip, bounding=bounding, step_size=step_size, update=update, release=release)
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random, start=start)
 
 
 def follow(
@@ -177,7 +167,7 @@ def follow(
     delta: float,
     update: UpdateRule,
     release: ReleaseRule = "average",
-    start: NDArray[np.float64] | None = None,
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
     """Run a plan of gradients as it stands, with its own noise, and say what that promises at `delta`.
@@ -195,18 +185,8 @@ def follow(
     0.6481
     """
     check_release(release)
-    meter = Meter(plan, random=random)
-    gradient = PrivateGradient(problem, meter)
-    result = descended(
-        gradient,
-        problem=problem,
-        meter=meter,
-        steps=plan.times("gradients"),
-        update=update,
-        release=release,
-        start=start,
-        noise_stddev=lambda: gradient.noise_stddev,
-        delta=check_delta(delta),
-    )
+    meter, theta = Meter(plan, random=random), starting_point(problem, start)
+    course = along_gradients(problem, meter, update)
+    result = descended(course, problem, meter, theta, release=release, delta=check_delta(delta))
     meter.finish()
     return result

@@ -1,4 +1,4 @@
-"""A random tilt of an objective: from (epsilon, delta) and public facts to its penalty, its noise and its blur."""
+"""A random tilt of an objective: its penalty, noise and blur by (epsilon, delta) and public facts, and its cost."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 
 from privet.accounting import Approximate
 from privet.accounting.numerics import downward, upward
-from privet.accounting.theorems.gaussian_profile import largest_mu
+from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
 from privet.errors import InvalidParameter
-from privet.privacy import Neighbours
+from privet.privacy import Neighbours, check_neighbours
 from privet.problems import Facts
 from privet.solvers.minimise import Minimiser
-from privet.solvers.minimiser_lattice import lattice_of, slack_of
-from privet.solvers.tilt_cost import tilt_epsilon, tilt_multiplier
 
 _BLUR_EPSILON = 0.02  # of epsilon, for the noise that hides the solver's tolerance
 _BLUR_DELTA = 0.01  # of delta
@@ -64,10 +62,7 @@ class Tilt:
     def cost(self) -> Approximate:
         """What the whole release costs."""
         tilt = tilt_epsilon(
-            noise_multiplier=self.noise_multiplier,
-            jacobian=self.jacobian,
-            delta=self.delta,
-            neighbours=self.neighbours,
+            noise_multiplier=self.noise_multiplier, jacobian=self.jacobian, delta=self.delta, neighbours=self.neighbours
         )
         return Approximate(epsilon=upward(tilt + self.blur_epsilon), delta=upward(self.delta + self.blur_delta))
 
@@ -142,10 +137,61 @@ def settled(tilt: Tilt, solver: Minimiser, max_records: int) -> Tilt:
     solved = replace(tilt, tolerance=tolerance)
     # Whatever two data sets left over must be hidden: 2 × (tolerance + rounding of the tilt and of the result).
     left_over = solved.left_over(d)
-    step = lattice_of(2.0 * left_over / allowed, solver)
-    blur = upward(upward(2.0 * (left_over + slack_of(step, solver))) / downward(allowed))
+    step = solver.lattice(2.0 * left_over / allowed)
+    blur = upward(upward(2.0 * (left_over + solver.slack(step))) / downward(allowed))
     return replace(solved, step=step, blur=blur)
 
 
 def _jacobian(bend: float, strength: float) -> float:
     return upward(math.log1p(upward(bend / strength)))
+
+
+def tilt_epsilon(*, noise_multiplier: float, jacobian: float, delta: float, neighbours: Neighbours) -> float:
+    """The epsilon of the exact minimiser of a tilted objective at `delta`; rounded upwards.
+
+    With μ = 1/noise_multiplier, H the Gaussian profile and J = `jacobian`, δ(ε) is at most
+    max(H(μ, ε − J), 2 H(μ, ε)) if a record is zeroed out, added or removed and ε − J ≥ μ²/2, and at most 2 H(2μ, ε − J)
+    if one is replaced and (ε − J)² ≥ 4μ⁴ + 4μ².
+    Theorem: docs/proofs/perturbation.md, section 3. The first sharpens Redberg, Koskela and Wang 2023 ("Improving
+    the privacy and practicality of objective perturbation"), who have 2 H(μ, ε + log(1 − smoothness/strength)), and is
+    attained for small J; the second extends it to records replaced.
+
+    Parameters
+    ----------
+    noise_multiplier : standard deviation of the tilt ÷ clip
+    jacobian : log(1 + smoothness/strength), both of the sum: what the change of variables can add
+
+    Examples
+    --------
+    >>> known = dict(noise_multiplier=8.0, jacobian=0.05, delta=1e-6)
+    >>> [round(tilt_epsilon(**known, neighbours=name), 4) for name in ("add_remove", "replace_one")]
+    [0.5539, 1.1484]
+    """
+    mu = upward(1.0 / noise_multiplier)
+    if check_neighbours(neighbours) == "replace_one":
+        gaussian = epsilon_bounds(2.0 * mu, delta / 2.0)[1]
+        return upward(jacobian + max(gaussian, 2.0 * mu * math.sqrt(1.0 + mu * mu)))
+    inside = jacobian + max(epsilon_bounds(mu, delta)[1], mu * mu / 2.0)
+    return upward(max(inside, epsilon_bounds(mu, delta / 2.0)[1]))
+
+
+def tilt_multiplier(*, epsilon: float, jacobian: float, delta: float, neighbours: Neighbours) -> float:
+    """The least noise multiplier of a tilt that meets (epsilon, delta), rounded upwards; infinite if none does.
+
+    The inverse of `tilt_epsilon`.
+
+    Examples
+    --------
+    >>> round(tilt_multiplier(epsilon=1.0, jacobian=0.05, delta=1e-6, neighbours="replace_one"), 4)
+    9.1579
+    """
+    left = downward(epsilon) - upward(jacobian)
+    if left <= 0.0:
+        return math.inf
+    left = downward(left)
+    if check_neighbours(neighbours) == "replace_one":
+        convex = left / math.sqrt(2.0 * (1.0 + math.hypot(1.0, left)))  # where left² = 4μ⁴ + 4μ²
+        largest = min(largest_mu(left, delta / 2.0) / 2.0, convex)
+    else:
+        largest = min(largest_mu(left, delta), largest_mu(downward(epsilon), delta / 2.0), math.sqrt(2.0 * left))
+    return upward(upward(1.0 / downward(largest))) if largest > 0.0 else math.inf

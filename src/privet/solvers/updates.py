@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.errors import InvalidParameter
+from privet._checks import between, positive
+from privet.arrays import Vector
 
-Vector = NDArray[np.float64]
 StepSize = float | Callable[[int], float]
 """A constant, or a function of the step, which is counted from 1."""
 Move = Callable[[Vector, Vector, float], Vector]
@@ -25,7 +22,6 @@ class UpdateRule(Protocol):
 
     def start(self) -> Move:
         """A move that remembers nothing yet."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,11 +122,7 @@ class AdamW:
     decay: float = 0.01
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.decay) and self.decay >= 0):
-            raise InvalidParameter(
-                f"Expected decay to be a finite number of at least 0, got {self.decay!r}: weights would grow. "
-                "Use e.g. 0.01."
-            )
+        positive("decay", self.decay, zero=True, because="weights would grow", use="Use e.g. 0.01.")
 
     def start(self) -> Move:
         inner, t = self.adam.start(), 0
@@ -203,15 +195,9 @@ def _check_step(step_size: StepSize) -> None:
 
 
 def _check_positive(name: str, value: float) -> None:
-    if not (isinstance(value, numbers.Real) and math.isfinite(value) and value > 0):
-        raise InvalidParameter(
-            f"Expected {name} to be a positive finite number, got {value!r}: the descent would not descend. "
-            f"Use a small positive {name}."
-        )
+    positive(name, value, because="the descent would not descend", use=f"Use a small positive {name}.")
 
 
 def _check_share(name: str, value: float) -> None:
-    if not 0 <= value < 1:
-        raise InvalidParameter(
-            f"Expected {name} in [0, 1), got {value!r}: old gradients would never be forgotten. Use e.g. 0.9."
-        )
+    because = "old gradients would never be forgotten"
+    between(name, value, 0, 1, closed=(True, False), because=because, use="Use e.g. 0.9.")

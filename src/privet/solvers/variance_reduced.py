@@ -5,26 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import positive, whole
+from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.plan import Meter, Plan, Release
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, Problem
 from privet.randomness import Random
 from privet.sampling import Sampling
-from privet.solvers.descent import ReleaseRule, check_release, descended
+from privet.solvers.descent import Course, DescentSolver, ReleaseRule
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.result import Result
-from privet.solvers.solver import ready, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep, StepSize
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DPSVRG:
+class DPSVRG(DescentSolver):
     """Each epoch takes one noisy full gradient at a snapshot, then steps along it plus noisy gradient differences.
 
     A record's difference ∇ℓ(θ) − ∇ℓ(snapshot) is clipped as one vector: clipping the two apart would leave a bias,
@@ -59,48 +56,28 @@ class DPSVRG:
     step_size: StepSize
     snapshot_noise: float = 1.0
     release: ReleaseRule = "tail_average"
-    tail: float = 0.5
 
     def __post_init__(self) -> None:
-        check_release(self.release)
+        DescentSolver.__post_init__(self)
         because, use = "there would be nothing to reduce", "Use e.g. 5 epochs of 20 steps."
         whole("epochs", self.epochs, because=because, use=use)
         whole("epoch_steps", self.epoch_steps, least=2, because=because, use=use)
         positive("snapshot_noise", self.snapshot_noise, because="snapshots need noise too", use="Use 1.")
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
-        snapshot = Release(
-            name="snapshots", of="gradients at a snapshot", bound=Clip(clip=self.clip), size=facts.dimension
-        )
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
+        d, rule = facts.dimension, Clip(clip=self.clip)
+        snapshot = Release(name="snapshots", of="gradients at a snapshot", bound=rule, size=d)
         differences = Release(
             name="differences",
             of="differences of gradients, here and at the snapshot",
             bound=Clip(clip=self.difference_clip),
             times=self.epoch_steps - 1,
             sampling=self.sampling,
-            size=facts.dimension,
+            size=d,
         )
-        blank = Plan(
-            releases=(*before, *(snapshot, differences) * self.epochs, *after),
-            records=facts.records,
-            neighbours=facts.neighbours,
-            unit=facts.unit,
-        )
-        return blank.calibrated(budget, ratios={"snapshots": self.snapshot_noise})
+        return (snapshot, differences) * self.epochs, {"snapshots": self.snapshot_noise}
 
-    def run(
-        self,
-        plan: Plan,
-        problem: Problem,
-        *,
-        meter: Meter | None = None,
-        random: Random | None = None,
-        start: Vector | None = None,
-    ) -> Result:
-        """Descend as planned."""
-        meter = ready(plan, meter, random)
+    def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         snapshots = PrivateGradient(problem, meter, "snapshots")
         differences = PrivateGradient(problem, meter, "differences")
         anchor = anchor_gradient = np.zeros(problem.shape)
@@ -114,16 +91,8 @@ class DPSVRG:
                 return anchor_gradient
             return anchor_gradient + differences.difference(theta, anchor)
 
-        return descended(
-            gradient,
-            problem=problem,
-            meter=meter,
-            steps=self.epochs * self.epoch_steps,
-            update=GradientStep(step_size=self.step_size),
-            release=self.release,
-            start=start,
-            tail=self.tail,
-        )
+        steps = self.epochs * self.epoch_steps
+        return Course(direction=gradient, steps=steps, update=GradientStep(step_size=self.step_size))
 
 
 def dp_svrg(
@@ -140,11 +109,11 @@ def dp_svrg(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "tail_average",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: Vector | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
-    """Run `DPSVRG` on a problem, all of it for one budget; other parameters as in `dp_sgd`.
+    """Run `DPSVRG` on a problem, all of it for one budget; other parameters as in `solve`.
 
     Examples
     --------
@@ -166,13 +135,4 @@ def dp_svrg(
         snapshot_noise=snapshot_noise,
         release=release,
     )
-    return solve(
-        solver,
-        problem,
-        budget=budget,
-        neighbours=neighbours,
-        records=records,
-        before=before,
-        random=random,
-        start=start,
-    )
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random, start=start)

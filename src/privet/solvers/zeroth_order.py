@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet._checks import positive, whole
+from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.clipping.lattice import check_clip
 from privet.plan import Meter, Plan, Release
@@ -16,17 +16,14 @@ from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, Problem
 from privet.randomness import Random
 from privet.sampling import FullBatch, Sampling
-from privet.solvers.descent import ReleaseRule, check_release, descended
+from privet.solvers.descent import Course, DescentSolver, ReleaseRule
 from privet.solvers.gradient import PrivateGradient
-from privet.solvers.result import Result
-from privet.solvers.solver import ready, solve
+from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep, StepSize
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ZerothOrder:
+class ZerothOrder(DescentSolver):
     """θ ← Π(θ − η s̃ u), where s̃ is the noisy mean of the records' clipped slopes (ℓ(θ + hu) − ℓ(θ − hu))/2h.
 
     u is a public direction, uniform on the sphere of radius √d, so that E[⟨g, u⟩u] = g and a slope is about as large
@@ -56,17 +53,13 @@ class ZerothOrder:
     step_size: StepSize
     spread: float = 1e-3
     sampling: Sampling = FullBatch()  # noqa: RUF009  # a frozen value without state
-    release: ReleaseRule = "average"
-    tail: float = 0.5
 
     def __post_init__(self) -> None:
-        check_release(self.release)
+        DescentSolver.__post_init__(self)
         check_clip(self.clip)
         positive("spread", self.spread, because="the slope is a difference over it", use="Use e.g. 1e-3.")
 
-    def plan(
-        self, facts: Facts, budget: Budget, *, before: tuple[Release, ...] = (), after: tuple[Release, ...] = ()
-    ) -> Plan:
+    def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         slopes = Release(
             name="slopes",
             of="half differences of the loss along a public direction",
@@ -75,25 +68,9 @@ class ZerothOrder:
             sampling=self.sampling,
             size=1,
         )
-        blank = Plan(
-            releases=(*before, slopes, *after),
-            records=facts.records,
-            neighbours=facts.neighbours,
-            unit=facts.unit,
-        )
-        return blank.calibrated(budget)
+        return (slopes,), {}
 
-    def run(
-        self,
-        plan: Plan,
-        problem: Problem,
-        *,
-        meter: Meter | None = None,
-        random: Random | None = None,
-        start: Vector | None = None,
-    ) -> Result:
-        """Descend as planned."""
-        meter = ready(plan, meter, random)
+    def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         private = PrivateGradient(problem, meter, "slopes")
         directions = np.random.default_rng(meter.random.words(4))  # public: anyone may know where losses were compared
 
@@ -102,16 +79,7 @@ class ZerothOrder:
             u *= math.sqrt(theta.size) / float(np.linalg.norm(u))
             return private.slope(theta, self.spread * u) / self.spread * u
 
-        return descended(
-            gradient,
-            problem=problem,
-            meter=meter,
-            steps=plan.times("slopes"),
-            update=GradientStep(step_size=self.step_size),
-            release=self.release,
-            start=start,
-            tail=self.tail,
-        )
+        return Course(direction=gradient, steps=plan.times("slopes"), update=GradientStep(step_size=self.step_size))
 
 
 def zeroth_order_descent(
@@ -126,11 +94,11 @@ def zeroth_order_descent(
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "average",
     records: int | None = None,
-    before: tuple[Release, ...] = (),
-    start: Vector | None = None,
+    before: Releases = (),
+    start: Start = None,
     random: Random | None = None,
 ) -> Result:
-    """Run `ZerothOrder` on a problem, all of it for one budget; other parameters as in `dp_sgd`.
+    """Run `ZerothOrder` on a problem, all of it for one budget; other parameters as in `solve`.
 
     Examples
     --------
@@ -142,13 +110,4 @@ def zeroth_order_descent(
     (1,)
     """
     solver = ZerothOrder(steps=steps, clip=clip, step_size=step_size, spread=spread, sampling=sampling, release=release)
-    return solve(
-        solver,
-        problem,
-        budget=budget,
-        neighbours=neighbours,
-        records=records,
-        before=before,
-        random=random,
-        start=start,
-    )
+    return solve(solver, problem, budget, neighbours, records=records, before=before, random=random, start=start)

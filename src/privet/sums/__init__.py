@@ -1,12 +1,9 @@
 """Exact sums over bounded records: gradients, second moments, counts. Private until noise is added."""
 
-from __future__ import annotations
-
-from privet.sums.curvature import curvature_sum
 from privet.sums.glm import glm_sum, gram_sum, scalar_sum
 from privet.sums.per_record import record_sum
 from privet.sums.person_means import People, people_scalar_sum, people_sum, row_weights, split_people
-from privet.sums.sandwich import norm_counts, sandwich_sums
+from privet.sums.sandwich import curvature_sum, norm_counts, sandwich_sums
 from privet.sums.table import Table, bounded_table
 
 __all__ = [

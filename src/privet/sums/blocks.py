@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
+from privet.arrays import IntArray, Vector
 from privet.sums.compiled import Kernels, kernels_for
 from privet.sums.table import Table
 
@@ -21,8 +21,6 @@ _MOST_ROWS = 4096  # so that a block's shares, below 2^41 each, sum exactly in f
 _NARROW = 4  # blocks of 16-bit rows are so many times longer: less talk between threads, and as many bytes
 _BLAS_ALONE = 2**15  # values below which BLAS keeps to one thread by itself; above, its threads wait for each other
 _WORTH_A_THREAD = 2**21  # values below which a second thread costs more than it brings
-
-IntArray = NDArray[np.int64]
 
 
 class Work:
@@ -33,12 +31,7 @@ class Work:
     """
 
     def __init__(
-        self,
-        table: Table,
-        labels: NDArray[np.float64],
-        indices: IntArray | None,
-        rows: int,
-        compiled: Kernels | None = None,
+        self, table: Table, labels: Vector, indices: IntArray | None, rows: int, compiled: Kernels | None = None
     ) -> None:
         self.table, self.labels, self.indices = table, labels, indices
         self.rows, self.compiled = rows, compiled
@@ -63,7 +56,7 @@ class Work:
                 self.x[size:] = 0.0
                 yield self.x, self.y, self.inverse
 
-    def predictions(self, x: Any, theta_units: NDArray[np.float64]) -> NDArray[np.float64]:
+    def predictions(self, x: Any, theta_units: Vector) -> Vector:
         """⟨x, θ⟩ of a block's records, in units; theta in whole ones that keep every sum below 2^53."""
         if self.compiled is None:
             return np.asarray(product(x, theta_units))
@@ -73,7 +66,7 @@ class Work:
         self.compiled.predict(x, columns, z.reshape(self.rows, -1)[: len(x)])
         return z
 
-    def weighted(self, x: Any, a: NDArray[np.float64]) -> IntArray:
+    def weighted(self, x: Any, a: Vector) -> IntArray:
         """Σ a·x over a block's records, exact; a in whole units that keep every share within 2^41."""
         if self.compiled is not None:
             total = np.zeros((*a.shape[1:], x.shape[1]), dtype=np.int64)
@@ -102,14 +95,14 @@ def block_rows(columns: int, longer: int = 1) -> int:
 def shared(
     share: Callable[[Work, int, int], tuple[IntArray, int]],
     table: Table,
-    labels: NDArray[np.float64],
+    labels: Vector,
     indices: IntArray | None,
     count: int,
     threads: int | None,
     *,
     outputs: int = 0,
-) -> list[tuple[IntArray, int]]:
-    """The shares of all threads; whole blocks each. BLAS itself is kept to one thread a caller.
+) -> tuple[IntArray, int]:
+    """The sum of all threads' shares; whole blocks each. BLAS itself is kept to one thread a caller.
 
     `outputs`, if not 0, says that the share leaves all work with features to `Work`, so that they may be 16-bit rows,
     and how many predictions a record has.
@@ -126,25 +119,21 @@ def shared(
 
 def workers_for(values: int, blocks: int, threads: int | None) -> int:
     """How many threads are worth it."""
-    return max(1, min(threads if threads is not None else min(_cores(), values // _WORTH_A_THREAD), blocks))
+    return max(1, min(threads if threads is not None else min(os.cpu_count() or 1, values // _WORTH_A_THREAD), blocks))
 
 
 def pooled(
     share: Callable[[Work, int, int], tuple[IntArray, int]], work: list[Work], edges: list[int], values: int
-) -> list[tuple[IntArray, int]]:
-    """Each worker's share of what lies between two edges."""
+) -> tuple[IntArray, int]:
+    """The sum of each worker's share of what lies between two edges, and of the counts that go with it."""
     if len(work) == 1 and (work[0].compiled or values < _BLAS_ALONE):
-        return [share(work[0], edges[0], edges[1])]
+        return share(work[0], edges[0], edges[1])
     with blas().limit(limits=1):
         if len(work) == 1:
-            return [share(work[0], edges[0], edges[1])]
+            return share(work[0], edges[0], edges[1])
         with ThreadPoolExecutor(len(work)) as pool:
-            return list(pool.map(share, work, edges[:-1], edges[1:]))
-
-
-@cache
-def _cores() -> int:
-    return os.cpu_count() or 1
+            parts = list(pool.map(share, work, edges[:-1], edges[1:]))
+    return np.sum([units for units, _ in parts], axis=0), sum(within for _, within in parts)
 
 
 @cache

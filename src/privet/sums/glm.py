@@ -11,13 +11,13 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.arrays import IntArray, Vector
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
 from privet.clipping.rules import Bounding, Clip, Declared, FloatArray
 from privet.errors import InvalidParameter
-from privet.sums.blocks import IntArray, Work, product, shared
+from privet.sums.blocks import Work, product, shared
 from privet.sums.table import Table
 
 _THETA_BITS = 37  # with rows of 2^15 units, by Cauchy and Schwarz no partial sum of ⟨x, θ⟩ reaches 2^53
@@ -32,8 +32,8 @@ class Derivative(Protocol):
 def glm_sum(
     derivative: Derivative,
     table: Table,
-    labels: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    labels: Vector,
+    theta: Vector,
     *,
     rule: Bounding,
     indices: IntArray | None = None,
@@ -71,7 +71,7 @@ def glm_sum(
     clip_units = math.floor(rule.clip / step)
     count = table.shape[0] if indices is None else len(indices)
     check_count(count, max_records)
-    theta_units, theta_step = _rounded(theta)
+    theta_units, theta_step = rounded(theta)
     z_step = table.step * theta_step
     a_step = step / table.step
     shape = theta.shape if shape is None else shape
@@ -91,20 +91,15 @@ def glm_sum(
             total += work.weighted(x, a)
         return total, within
 
-    parts = shared(share, table, labels, indices, count, threads, outputs=theta.size // len(theta))
-    return LatticeSum(
-        units=np.sum([units for units, _ in parts], axis=0),
-        step=step,
-        clip=rule.clip,
-        within=sum(within for _, within in parts),
-    )
+    units, within = shared(share, table, labels, indices, count, threads, outputs=theta.size // len(theta))
+    return LatticeSum(units=units, step=step, clip=rule.clip, within=within)
 
 
 def scalar_sum(
     scalar: Derivative,
     table: Table,
-    labels: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    labels: Vector,
+    theta: Vector,
     *,
     clip: float,
     indices: IntArray | None = None,
@@ -126,7 +121,7 @@ def scalar_sum(
     clip_units = math.floor(clip / step)
     count = table.shape[0] if indices is None else len(indices)
     check_count(count, max_records)
-    theta_units, theta_step = _rounded(theta)
+    theta_units, theta_step = rounded(theta)
 
     def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
         total = 0
@@ -140,11 +135,11 @@ def scalar_sum(
             total += int(whole.sum())  # not in floats: a long block's sum may be beyond 2^53
         return np.array(total, dtype=np.int64), 0
 
-    parts = shared(share, table, labels, indices, count, threads, outputs=theta.size // len(theta))
-    return LatticeSum(units=np.sum([part for part, _ in parts], axis=0), step=step, clip=clip)
+    units, _ = shared(share, table, labels, indices, count, threads, outputs=theta.size // len(theta))
+    return LatticeSum(units=units, step=step, clip=clip)
 
 
-def gram_sum(table: Table, *, weights: NDArray[np.float64] | None = None, threads: int | None = None) -> LatticeSum:
+def gram_sum(table: Table, *, weights: Vector | None = None, threads: int | None = None) -> LatticeSum:
     """Σ x xᵀ, exactly. One record moves it by at most row_norm² in Frobenius norm.
 
     With `weights`, each row is first multiplied by its own, which is at most 1, and rounded towards zero; rows whose
@@ -164,36 +159,25 @@ def gram_sum(table: Table, *, weights: NDArray[np.float64] | None = None, thread
     def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
         total = np.zeros((table.shape[1],) * 2, dtype=np.int64)
         for x, weight, _ in work.blocks(first, last):
-            if weights is not None:
-                x = _weighted(x, weight)
-            squares = product(x.T, x)
-            total += (squares if isinstance(x, np.ndarray) else squares.toarray()).astype(np.int64)
+            total += outer(x, None if weights is None else weight)
         return total, 0
 
-    parts = shared(share, table, np.zeros(count) if weights is None else weights, None, count, threads)
-    return LatticeSum(
-        units=np.sum([units for units, _ in parts], axis=0), step=table.step**2, clip=table.row_norm * table.row_norm
-    )
+    units, _ = shared(share, table, np.zeros(count) if weights is None else weights, None, count, threads)
+    return LatticeSum(units=units, step=table.step**2, clip=table.row_norm * table.row_norm)
 
 
-def _weighted(x: Any, weight: NDArray[np.float64]) -> Any:
-    """Rows times their weights, towards zero; a block that is ours to change."""
-    if isinstance(x, np.ndarray):
-        x *= weight[:, None]
-        return np.trunc(x, out=x)
-    x = sparse.csr_matrix(x.multiply(weight[:, None]))
-    np.trunc(x.data, out=x.data)
-    return x
+def outer(x: Any, weight: Vector | None = None) -> IntArray:
+    """Σ r rᵀ over a block's rows, r the row itself, or its product with the weight, each value towards zero."""
+    if weight is not None and isinstance(x, np.ndarray):
+        x = np.trunc(x * weight[:, None])
+    elif weight is not None:
+        x = sparse.csr_matrix(x.multiply(weight[:, None]))
+        np.trunc(x.data, out=x.data)
+    squares = product(x.T, x)
+    return np.asarray(squares if isinstance(x, np.ndarray) else squares.toarray()).astype(np.int64)
 
 
-def _bounded(
-    a: NDArray[np.float64],
-    inverse: NDArray[np.float64],
-    rule: Bounding,
-    clip_units: int,
-    x_step: float,
-    a_step: float,
-) -> int:
+def _bounded(a: Vector, inverse: Vector, rule: Bounding, clip_units: int, x_step: float, a_step: float) -> int:
     """Bring `a` to whole units of `a_step`, bounded, in place; the count of adaptive clipping, in halves."""
     a[~np.isfinite(a)] = 0.0
     cap = np.floor(clip_units * inverse)  # in units: a·x is within the clip when |a| ≤ cap
@@ -221,15 +205,15 @@ def _bounded(
     return within
 
 
-def _norms(a: NDArray[np.float64]) -> NDArray[np.float64]:
+def _norms(a: Vector) -> Vector:
     """l2 norms of rows, without overflow."""
     largest = np.abs(a).max(axis=1)
     scale = np.where(largest > 0, largest, 1.0)[:, None]
-    norms: NDArray[np.float64] = np.sqrt(np.square(a / scale).sum(axis=1)) * scale[:, 0]
+    norms: Vector = np.sqrt(np.square(a / scale).sum(axis=1)) * scale[:, 0]
     return norms
 
 
-def _rounded(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def rounded(theta: Vector) -> tuple[Vector, float]:
     """θ as whole multiples of a power of two, so that ⟨x, θ⟩ is exact: a change below ‖θ‖ × 2^-35 in each entry."""
     largest = float(np.abs(theta).max(initial=0.0))
     if not math.isfinite(largest):

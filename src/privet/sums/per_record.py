@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.arrays import Vector
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
 from privet.clipping.rules import Bounding
 
@@ -45,7 +46,7 @@ def record_sum(gradients: NDArray[np.floating], *, rule: Bounding, max_records: 
     return LatticeSum(units=total.reshape(shape), step=step, clip=rule.clip, within=within)
 
 
-def _bounded(rows: NDArray[np.float64], rule: Bounding, clip_units: int, step: float) -> int:
+def _bounded(rows: Vector, rule: Bounding, clip_units: int, step: float) -> int:
     """Bring rows to whole lattice units, bounded, in place; the count of adaptive clipping, in halves."""
     with np.errstate(all="ignore"):
         largest = np.abs(rows).max(axis=1, initial=0.0)

@@ -12,17 +12,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.arrays import IntArray, Vector
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
 from privet.clipping.rules import Bounding
-from privet.sums.blocks import IntArray, Work, blas, block_rows, pooled, product, workers_for
-from privet.sums.glm import Derivative, _rounded
+from privet.sums.blocks import Work, blas, block_rows, pooled, product, workers_for
+from privet.sums.glm import Derivative, rounded
 from privet.sums.per_record import _bounded
 from privet.sums.table import Table
 
-Vector = NDArray[np.float64]
 _MOST_ROWS = 4096  # of a block; as `block_rows` has it
 _FEW = 128  # rows of a person that may each be 2^46 units long
 
@@ -70,9 +69,8 @@ def split_people(table: Table, labels: Vector, numbers: IntArray) -> tuple[Table
     several = np.flatnonzero(mine > 1)
     several = several[np.argsort(numbers[several], kind="stable")]
     starts = np.concatenate([[0], np.cumsum(sizes[sizes > 1])])
-    if len(single) == len(numbers):
-        return table, labels, People(_taken(table, several), labels[several], starts)
-    return _taken(table, single), labels[single], People(_taken(table, several), labels[several], starts)
+    people = People(_taken(table, several), labels[several], starts)
+    return (table if len(single) == len(numbers) else _taken(table, single)), labels[single], people
 
 
 def _taken(table: Table, rows: IntArray) -> Table:
@@ -134,7 +132,7 @@ def people_sum(
     clip_units = math.floor(rule.clip / step)
     rows, edges, counts = people.rows(chosen)
     check_count(len(counts), max_records)
-    theta_units, theta_step = _rounded(theta)
+    theta_units, theta_step = rounded(theta)
     z_step, a_step = table.step * theta_step, step / table.step
     shape = theta.shape if shape is None else shape
     outputs = 1 if len(shape) == 1 else shape[1]
@@ -169,14 +167,9 @@ def people_sum(
     workers = workers_for(int(edges[-1]) * columns, -(-int(edges[-1]) // size), threads)
     splits = [*np.searchsorted(edges, [edges[-1] * i // workers for i in range(workers)]).tolist(), len(counts)]
     work = [Work(table, people.labels, rows, size) for _ in range(workers)]
-    parts = pooled(share, work, splits, int(edges[-1]) * columns)
-    units = np.sum([units for units, _ in parts], axis=0)
-    return LatticeSum(
-        units=units if len(shape) == 1 else np.ascontiguousarray(units.reshape(outputs, -1).T),
-        step=step,
-        clip=rule.clip,
-        within=sum(within for _, within in parts),
-    )
+    units, within = pooled(share, work, splits, int(edges[-1]) * columns)
+    units = units if len(shape) == 1 else np.ascontiguousarray(units.reshape(outputs, -1).T)
+    return LatticeSum(units=units, step=step, clip=rule.clip, within=within)
 
 
 def people_scalar_sum(
@@ -204,7 +197,7 @@ def people_scalar_sum(
     clip_units = math.floor(clip / step)
     rows, edges, counts = people.rows(chosen)
     check_count(len(counts), max_records)
-    theta_units, theta_step = _rounded(theta)
+    theta_units, theta_step = rounded(theta)
     units = np.zeros(int(edges[-1]), dtype=np.int64)
     limits = np.repeat(_windows(counts), np.diff(edges)).astype(np.float64)
     size = min(block_rows(table.shape[1]), 64 * max(1, -(-len(units) // 64)))

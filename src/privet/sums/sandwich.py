@@ -1,29 +1,95 @@
-"""The sums behind a standard error: of bounded curvatures (the bread), of squared gradients (the meat), of norms."""
+"""Sums of curvatures, and those behind a standard error: of them (the bread), squared gradients (the meat), norms."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
+from privet.arrays import IntArray, Vector
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_clip, check_count
 from privet.errors import InvalidParameter
-from privet.sums.blocks import IntArray, Work, shared
-from privet.sums.glm import Derivative, _rounded
+from privet.sums.blocks import Work, shared
+from privet.sums.glm import Derivative, outer, rounded
 from privet.sums.table import Table
 
-_ROW_BITS = 5  # beyond the rows' own 15, as in curvature.py: a block of 2^12 products of 2^40 is below 2^53
+_ROW_BITS = 5  # beyond the rows' own 15: a block of 2^12 products of 2^40 is below 2^53
 _CLIP_BITS = 20  # of a gradient of the clip's length
+
+
+def curvature_sum(
+    curvature: Derivative,
+    table: Table,
+    labels: Vector,
+    theta: Vector,
+    *,
+    smoothness: float,
+    max_records: int = MOST_RECORDS,
+    threads: int | None = None,
+) -> LatticeSum:
+    """Σ h x xᵀ ÷ smoothness, h the curvature at each record's ⟨x, θ⟩ cut to [0, smoothness], as a sum of r rᵀ.
+
+    Promise: each record's share is r rᵀ with r a whole vector of l2 norm at most row_norm ÷ √step, in exact
+    arithmetic; so it is positive semidefinite and moves the sum by at most row_norm² in Frobenius norm. A record whose
+    curvature is not finite counts as zero; neither the order of the rows nor blocks nor threads change a bit.
+    Rounding: r is √(h ÷ smoothness) x towards zero, on a grid up to 32 times finer than the rows' own.
+    Theorem: docs/proofs/drawing.md, section 6.
+
+    Parameters
+    ----------
+    curvature : ∂²ℓ/∂z², a function of each record's own z and y
+    smoothness : the public bound on it
+    others : as in `glm_sum`
+
+    Examples
+    --------
+    >>> from privet.sums import bounded_table
+    >>> table = bounded_table(np.array([[0.5, 0.5]]), row_norm=1.0)
+    >>> bent = lambda z, y: np.full_like(z, 0.25)
+    >>> curvature_sum(bent, table, np.zeros(1), np.zeros(2), smoothness=1.0).value.tolist()
+    [[0.0625, 0.0625], [0.0625, 0.0625]]
+    """
+    smoothness = check_clip(smoothness, name="smoothness")
+    finer = 2.0 ** _extra_bits(table.shape[0], max_records)
+    theta_units, theta_step = rounded(theta)
+
+    def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
+        total = np.zeros((table.shape[1],) * 2, dtype=np.int64)
+        for x, y, _ in work.blocks(first, last):
+            with np.errstate(all="ignore"):
+                h = np.array(curvature((x @ theta_units) * (table.step * theta_step), y), dtype=np.float64)
+            total += outer(x, _bent(h, smoothness, finer))
+        return total, 0
+
+    units, _ = shared(share, table, labels, None, table.shape[0], threads)
+    return LatticeSum(units=units, step=(table.step / finer) ** 2, clip=table.row_norm * table.row_norm)
+
+
+def _extra_bits(count: int, max_records: int) -> int:
+    """By how many bits rows may be finer than their own 15 so that no entry of their second moment overflows."""
+    check_count(count, max_records)
+    extra = min(_ROW_BITS, (61 - 30 - max(max_records - 1, 0).bit_length()) // 2)  # entries: below 2^(30 + 2 extra)
+    if extra < 0:
+        raise InvalidParameter(
+            f"Expected at most 2^31 records in one sum, got {max_records:,}: it could overflow 64 bits. "
+            "Use fewer records."
+        )
+    return extra
+
+
+def _bent(curvature: Vector, smoothness: float, finer: float) -> Vector:
+    """√(curvature ÷ smoothness) × finer, at most `finer`, so that rounding makes no row longer; 0 if not finite."""
+    curvature[~np.isfinite(curvature)] = 0.0
+    with np.errstate(over="ignore"):
+        return finer * np.minimum(np.sqrt(np.maximum(curvature, 0.0) / smoothness), 1.0)
 
 
 def sandwich_sums(
     derivative: Derivative,
     curvature: Derivative,
     table: Table,
-    labels: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    labels: Vector,
+    theta: Vector,
     *,
     clip: float,
     smoothness: float,
@@ -59,19 +125,11 @@ def sandwich_sums(
     """
     smoothness = check_clip(smoothness, name="smoothness")
     clip = check_clip(clip)
-    count = table.shape[0]
-    check_count(count, max_records)
+    finer = 2.0 ** _extra_bits(table.shape[0], max_records)
     room = 61 - max(max_records - 1, 0).bit_length()
-    extra = min(_ROW_BITS, (room - 30) // 2)
-    if extra < 0:
-        raise InvalidParameter(
-            f"Expected at most 2^31 records in one sum, got {max_records:,}: it could overflow 64 bits. "
-            "Use fewer records."
-        )
-    finer = 2.0**extra
     grid = math.ldexp(1.0, math.frexp(clip)[1] - min(_CLIP_BITS, room // 2))  # the clip is 2^(b−1) to 2^b of it
     most = float(math.floor(clip / grid))
-    theta_units, theta_step = _rounded(theta)
+    theta_units, theta_step = rounded(theta)
 
     def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
         total = np.zeros((2, table.shape[1], table.shape[1]), dtype=np.int64)
@@ -81,16 +139,13 @@ def sandwich_sums(
                 slope = np.abs(np.array(derivative(z, y), dtype=np.float64)) * (table.step / grid)
                 bend = np.array(curvature(z, y), dtype=np.float64)
             slope[~np.isfinite(slope)] = 0.0
-            bend[~np.isfinite(bend)] = 0.0
             cap = most * inverse  # slope · ‖x‖ is within the clip when slope ≤ cap
             bend[slope > cap] = 0.0
-            bent = finer * np.minimum(np.sqrt(np.maximum(bend, 0.0) / smoothness), 1.0)
-            total[0] += _outer(x, bent)
-            total[1] += _outer(x, np.minimum(slope, cap))
+            total[0] += outer(x, _bent(bend, smoothness, finer))
+            total[1] += outer(x, np.minimum(slope, cap))
         return total, 0
 
-    parts = shared(share, table, labels, None, count, threads)
-    bread, meat = np.sum([units for units, _ in parts], axis=0)
+    (bread, meat), _ = shared(share, table, labels, None, table.shape[0], threads)
     return (
         LatticeSum(units=bread, step=(table.step / finer) ** 2, clip=table.row_norm * table.row_norm),
         LatticeSum(units=meat, step=grid**2, clip=math.nextafter(clip * clip, math.inf)),
@@ -100,10 +155,10 @@ def sandwich_sums(
 def norm_counts(
     derivative: Derivative,
     table: Table,
-    labels: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    labels: Vector,
+    theta: Vector,
     *,
-    edges: NDArray[np.float64],
+    edges: Vector,
     max_records: int = MOST_RECORDS,
     threads: int | None = None,
 ) -> LatticeSum:
@@ -126,7 +181,7 @@ def norm_counts(
     """
     count = table.shape[0]
     check_count(count, min(max_records, 2**31))  # counted in units of 2^-30
-    theta_units, theta_step = _rounded(theta)
+    theta_units, theta_step = rounded(theta)
     scaled = np.array([check_clip(edge, name="edges") for edge in edges]) / table.step
 
     def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
@@ -139,15 +194,5 @@ def norm_counts(
             total += np.bincount(places, minlength=len(scaled) + 1)[:-1]
         return total, 0
 
-    parts = shared(share, table, labels, None, count, threads)
-    return LatticeSum(units=np.sum([units for units, _ in parts], axis=0) << 30, step=2.0**-30, clip=1.0)
-
-
-def _outer(x: NDArray[np.float64], weight: NDArray[np.float64]) -> IntArray:
-    """Σ r rᵀ with r the weighted row, each value rounded towards zero."""
-    if isinstance(x, np.ndarray):
-        r = np.trunc(x * weight[:, None])
-        return np.asarray((r.T @ r).astype(np.int64))
-    r = sparse.csr_matrix(x.multiply(weight[:, None]))
-    np.trunc(r.data, out=r.data)
-    return np.asarray((r.T @ r).toarray().astype(np.int64))
+    units, _ = shared(share, table, labels, None, count, threads)
+    return LatticeSum(units=units << 30, step=2.0**-30, clip=1.0)

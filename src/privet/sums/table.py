@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from privet.arrays import BoolArray, Vector
 from privet.clipping.lattice import check_clip
 from privet.data import matrix
 
@@ -28,7 +28,7 @@ class Table:
 
     __slots__ = ("inverse_norms", "row_norm", "step", "units")
 
-    def __init__(self, units: Any, inverse_norms: NDArray[np.float64], *, step: float, row_norm: float) -> None:
+    def __init__(self, units: Any, inverse_norms: Vector, *, step: float, row_norm: float) -> None:
         self.units = units  # int16 (n, d), or CSR with whole float64 values
         self.inverse_norms = inverse_norms  # 1 ÷ norm in units, rounded down by 2^-50; 0 for an empty row
         self.step = step
@@ -50,11 +50,7 @@ class Table:
 
 
 def bounded_table(
-    data: Any,
-    *,
-    row_norm: float,
-    keep: NDArray[np.bool_] | None = None,
-    prepare: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
+    data: Any, *, row_norm: float, keep: BoolArray | None = None, prepare: Callable[[Vector], Vector] | None = None
 ) -> Table:
     """Rows shortened to l2 norm at most `row_norm` and rounded to the grid; rows with bad values are zeroed out.
 
@@ -98,14 +94,12 @@ def bounded_table(
     return Table(units, _inverse(squares), step=step, row_norm=row_norm)
 
 
-def _inverse(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _inverse(squares: Vector) -> Vector:
     with np.errstate(divide="ignore"):
         return np.where(squares > 0, (1 - 2.0**-50) / np.sqrt(squares), 0.0)
 
 
-def _rounded(
-    block: NDArray[np.float64], row_norm: float, step: float, most: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _rounded(block: Vector, row_norm: float, step: float, most: int) -> tuple[Vector, Vector]:
     """The rows in units, and their exact squared norms. Works in place."""
     with np.errstate(all="ignore"):
         largest = np.abs(block).max(axis=1, initial=0.0)
@@ -126,13 +120,13 @@ def _rounded(
     return units, squares  # of at most `most` < 2^30, so each unit fits in 16 bits
 
 
-def _norms(block: NDArray[np.float64]) -> NDArray[np.float64]:
+def _norms(block: Vector) -> Vector:
     """l2 norms; those near 1 or above by sums from left to right, where neither zeros nor other rows can show.
 
     A sum in any other order may round differently with the row's place in memory, and does beyond 8192 columns. Below
     1 the norm is only compared with 1, and 2^-20 is more than any order can be wrong by.
     """
-    norms: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", block, block))
+    norms: Vector = np.sqrt(np.einsum("ij,ij->i", block, block))
     near = np.flatnonzero(norms > 1 - 2.0**-20)
     for first in range(0, near.size, 256):
         part = near[first : first + 256]
@@ -140,7 +134,7 @@ def _norms(block: NDArray[np.float64]) -> NDArray[np.float64]:
     return norms
 
 
-def _sparse(values: Any, kept: NDArray[np.bool_], row_norm: float, step: float, most: int) -> Table:
+def _sparse(values: Any, kept: BoolArray, row_norm: float, step: float, most: int) -> Table:
     """As the dense table; a row is its stored values."""
     with np.errstate(over="ignore"):
         values = values.astype(np.float64, copy=True)

@@ -1,4 +1,7 @@
-"""round(offset + stddev · Z) for ideal normals Z: Box and Muller's method in floats, decided exactly near the edges."""
+"""round(offset + scale · X) for ideal normal or Laplace numbers X: in floats, and decided exactly near the edges.
+
+Normals are by Box and Muller's method, Laplace numbers are signed logarithms.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import math
 
 import numpy as np
 
-from privet.noise.exact import exact_gaussian_pair
+from privet.noise.exact import exact_gaussian_pair, exact_laplace
 from privet.noise.fast import Floats, Integers, Scratch, drawn, exponential, flip, round_into
 from privet.randomness import Random, Words
 
-ERROR = 2.0**-45
-"""Bound on the error of a coordinate on the fast path, in standard deviations; section 2 of the proof."""
+GAUSSIAN_ERROR = 2.0**-45  # of a coordinate on the fast path, at most, in standard deviations; section 2 of the proof
+LAPLACE_ERROR = 2.0**-43  # and in scales
 
-_LEAST_RADIUS_WORD = np.uint64(1 << 36)  # below, the interval of the radius is too wide for ERROR
+_LEAST_RADIUS_WORD = np.uint64(1 << 36)  # below, the interval of the radius is too wide for that
 
 # √½ cos(πf/4) and √½ sin(πf/4)/f as polynomials in f²: Taylor's series, cut where they are below 2⁻⁵⁸.
 _EVEN = [(-1) ** i * math.sqrt(0.5) * (math.pi / 4) ** (2 * i) / math.factorial(2 * i) for i in range(9)]
@@ -61,7 +64,7 @@ def fill_gaussian(random: Random, stddev: float, offset: Floats | None, out: Int
         values = values[: here.stop - here.start]
         if offset is not None:
             values += offset[here]
-        near = round_into(values, out[here], ERROR * stddev, scratch.floats(1, values.size))
+        near = round_into(values, out[here], GAUSSIAN_ERROR * stddev, scratch.floats(1, values.size))
         if near is not None:
             doubtful[: near.size] |= near
     for index in np.flatnonzero(doubtful):
@@ -90,3 +93,41 @@ def _cosine_and_sine(angle: Words, scratch: Scratch) -> tuple[Floats, Floats]:
     np.subtract(even, odd, out=cosine)
     even += odd
     return cosine, even
+
+
+def rounded_laplace(random: Random, scale: float, size: int | tuple[int, ...]) -> Integers:
+    """Return round(scale · X), X independent ideal Laplace numbers of density e^{−|x|}/2, as int64.
+
+    Promise and time as of `rounded_gaussian`; with probability 2⁻⁴² · scale a coordinate takes some 0.1 ms more.
+    Adding it to a whole number is post-processing of the continuous Laplace mechanism.
+
+    Parameters
+    ----------
+    scale : in lattice steps, from 2¹⁰ to 2⁵⁰; public. The standard deviation is √2 times as large.
+    size : number of coordinates, or a shape
+
+    Examples
+    --------
+    >>> from privet.randomness import fixed_seed_invalidates_guarantee
+    >>> noise = rounded_laplace(fixed_seed_invalidates_guarantee(1), 2.0**20, 100_000)
+    >>> noise.dtype, f"{abs(noise).mean() / 2**20:.2f}"
+    (dtype('int64'), '1.00')
+    """
+    return drawn(fill_laplace, random, "scale", scale, size)
+
+
+def fill_laplace(random: Random, scale: float, offset: Floats | None, out: Integers, scratch: Scratch) -> None:
+    """Set out = round(offset + scale · X) for at most a block of coordinates, 0 ≤ offset < 1."""
+    words = random.words(2 * out.size)
+    bits, tail = words[: out.size], words[out.size :]
+    values, doubtful = exponential(bits, tail, scratch)
+    values *= scale
+    flip(values, tail, 0, scratch.words(1, out.size))
+    if offset is not None:
+        values += offset
+    near = round_into(values, out, LAPLACE_ERROR * scale, scratch.floats(1, out.size))
+    if near is not None:
+        doubtful |= near
+    for index in np.flatnonzero(doubtful):
+        start = float(offset[index]) if offset is not None else 0.0
+        out[index] = exact_laplace(random, (int(bits[index]), int(tail[index])), scale, start)
