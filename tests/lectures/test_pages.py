@@ -109,7 +109,7 @@ def test_notebooks_run(name: str, finding: Callable[[str], Finding], monkeypatch
     for cell in json.loads(NOTEBOOKS.notebook(name))["cells"]:
         if cell["cell_type"] == "code":
             source = "".join(cell["source"]).replace(
-                "risk_against_steps_figure()", "risk_against_steps_figure(seeds=1)"
+                "risk_against_steps_figure()", "risk_against_steps_figure(n=200, d=5, max_steps=100, seeds=1)"
             )
             exec(compile(source, f"{name}, {cell['id']}", "exec"), names)
 
