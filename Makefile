@@ -11,6 +11,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals lint format docs clean
+unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
 help: ## list the targets

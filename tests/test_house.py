@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -176,10 +177,16 @@ def packages() -> list[str]:
     return ["privet", *inner]
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All that a file of source is made of."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(path: Path) -> Iterator[str]:
     """Dotted names of the privet modules (or of names inside them) that the file imports, wherever in it."""
     parts = ["privet", *path.relative_to(SOURCE).with_suffix("").parts]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -233,7 +240,7 @@ def test_files_and_functions_are_of_a_size_to_read() -> None:
         lines = text.count("\n")
         if lines > 300:
             long.append(f"{path.relative_to(SOURCE)}: {lines} lines")
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 first = node.body[0]
                 told = (first.end_lineno or 0) - first.lineno + 1 if ast.get_docstring(node) else 0

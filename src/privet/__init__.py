@@ -2,7 +2,7 @@
 
 >>> from privet import Budget, glm, l2_ball, noisy_gradient_descent
 >>> problem = glm("logistic", [[0.6, 0.8], [1.0, 0.0]] * 500, [0, 1] * 500, domain=l2_ball(radius=5), row_norm=1.0)
->>> result = noisy_gradient_descent(problem, budget=Budget(epsilon=1, delta=1e-6))
+>>> result = noisy_gradient_descent(problem, budget=Budget(epsilon=1, delta=1e-6), max_steps=200)
 >>> result.guarantee.epsilon <= 1
 True
 

@@ -315,6 +315,7 @@ def refused_elsewhere(run: Event, made_for: Neighbours, accountant: str = "auto"
                 delta(run, epsilon=1.0, neighbours=neighbours, accountant=accountant)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("member", "made_for", "accountant"), cases(slow=False))
 def test_an_event_made_for_a_relation_has_a_cost_there_only(member: str, made_for: Neighbours, accountant: str) -> None:
     """By every accountant, e.under(n) costs under n what e costs there, and is refused under the other two."""

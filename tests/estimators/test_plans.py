@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from privet.estimators import (
     LinearSVC,
     LogisticRegression,
     PoissonRegressor,
+    PrivateSearchCV,
     QuantileRegressor,
     Ridge,
     fit_table,
@@ -31,7 +33,7 @@ from privet.estimators import (
 from privet.estimators import linear as room
 from privet.estimators import weights as weighing
 from privet.ledger import Account
-from privet.plan import Meter, Plan
+from privet.plan import Meter, Plan, Release
 from privet.preprocessing import Category, Number, RangeFinder, Schema, TableEncoder, Target
 from privet.privacy import Neighbours
 from privet.randomness import Random, system_random
@@ -48,7 +50,8 @@ from privet.solvers.gradient import PrivateGradient
 
 pytestmark = pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
 
-ROWS = 240
+ROWS = 60
+BUDGET = Budget(epsilon=1e3, delta=1e-3)
 RELATIONS: tuple[Neighbours, ...] = ("replace_one", "zero_out", "add_remove")
 _rng = np.random.default_rng(0)
 X = _rng.uniform(-1, 1, size=(ROWS, 2))
@@ -147,7 +150,7 @@ ESTIMATORS: dict[str, Case] = {
     "quantile": Case(kind=QuantileRegressor, target=SCORE, known={}),
 }
 
-NAMES = ("fixed_hessian", "gradient", "newton", "objective", "output")  # "sgd", whose price takes long, by itself
+NAMES = ("auto", "fixed_hessian", "gradient", "sgd", "newton", "objective", "output")
 VALUES: dict[str, Solver] = {
     "FixedHessian": FixedHessian(clip=0.5, steps=2),
     "DPSGD": DPSGD(clip=0.5, steps=2),
@@ -155,132 +158,211 @@ VALUES: dict[str, Solver] = {
     "ObjectivePerturbation": ObjectivePerturbation(clip=0.5),
     "OutputPerturbation": OutputPerturbation(clip=0.5, radius=10.0),
 }
+SOLVERS: dict[str, Any] = {name: name for name in NAMES} | VALUES
 STEPLESS = ("objective", "output")
-SLOW = ("newton", "objective", "Newton", "ObjectivePerturbation")
-
 PEOPLE = np.arange(ROWS) // 3
-OPTIONS: dict[str, dict[str, Any]] = {
-    "bounds": {},
-    "ranges learnt": {"bounds": None},
-    "row norm": {"bounds": None, "row_norm": 1.5},
-    "both": {"row_norm": 1.2},
-    "no intercept": {"fit_intercept": False},
-    "weights": {"sample_weight": np.linspace(0, 2, ROWS)},
-    "weights bounded": {"sample_weight": np.linspace(0, 2, ROWS), "max_weight": 2.0},
-    "groups": {"groups": PEOPLE},
-    "groups, ranges learnt": {"groups": PEOPLE, "bounds": None},
-    "groups and weights": {"groups": PEOPLE, "sample_weight": np.ones(ROWS)},
-    "balanced": {"class_weight": "balanced"},
-    "class weights": {"class_weight": {0: 1.0, 1: 2.0}},
-    "balanced groups": {"class_weight": "balanced", "groups": PEOPLE},
-    "inference": {"inference": 0.5},
-    "inference, ranges learnt": {"inference": 0.5, "bounds": None},
-    "inference with weights": {"inference": 0.5, "sample_weight": np.ones(ROWS)},
-    "penalty": {"alpha": 0.1},
-    "sparse": {"X": sparse.csr_matrix(X)},
-    "sparse, ranges learnt": {"X": sparse.csr_matrix(X), "bounds": None},
+
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "ranges": {
+        "given": {"bounds": (-1, 1)},
+        "learnt": {},
+        "by norm": {"row_norm": 1.5},
+        "both": {"bounds": (-1, 1), "row_norm": 1.2},
+    },
+    "rows": {
+        "alone": {},
+        "grouped": {"groups": PEOPLE},
+        "weighted": {"sample_weight": np.linspace(0, 2, ROWS)},
+        "weighted within a bound": {"sample_weight": np.linspace(0, 2, ROWS), "max_weight": 2.0},
+        "grouped and weighted": {"groups": PEOPLE, "sample_weight": np.ones(ROWS)},
+    },
+    "classes": {
+        "alike": {},
+        "balanced": {"class_weight": "balanced"},
+        "weighted": {"class_weight": {0: 1.0, 1: 2.0}},
+    },
+    "intervals": {"none": {}, "half": {"inference": 0.5}},
+    "intercept": {"fitted": {}, "none": {"fit_intercept": False}},
+    "penalty": {"none": {"alpha": 0.0}, "some": {"alpha": 0.1}},
+    "form": {"dense": {"X": X}, "sparse": {"X": sparse.csr_matrix(X)}},
+    "account": {"none": {}, "gaussian": {"filter": "gaussian"}, "renyi": {"filter": "renyi"}},
 }
-_OF_FIT = ("sample_weight", "groups", "X")
+FACTORS: dict[str, tuple[str, ...]] = {
+    "estimator": tuple(ESTIMATORS),
+    "neighbours": RELATIONS,
+    "solver": tuple(SOLVERS),
+    **{factor: tuple(levels) for factor, levels in OPTIONS.items()},
+}
+PLAIN = {factor: levels[0] for factor, levels in FACTORS.items()}
+Combination = dict[str, str]  # a level of each factor
+
+_SEVERAL = ("multinomial", "classes read off", "svc of three")
+_PERTURBED = ("objective", "ObjectivePerturbation")
+_ROWS_ALONE = ("newton", "Newton", *_PERTURBED, "output", "OutputPerturbation")
+_GROUPED, _WEIGHTED = ("grouped", "grouped and weighted"), ("weighted", "weighted within a bound")
+# What is refused: (factor, levels, another, its levels, in which words); without words, what cannot even be asked for.
+REFUSED: list[tuple[str, tuple[str, ...], str, tuple[str, ...], str]] = [
+    ("estimator", _SEVERAL, "solver", ("newton", "Newton", *_PERTURBED), "several classes"),
+    ("estimator", _SEVERAL, "solver", ("OutputPerturbation",), "several outputs"),
+    ("rows", _GROUPED, "solver", _ROWS_ALONE, r"groups=\.\.\."),
+    ("rows", ("grouped and weighted",), "rows", ("grouped and weighted",), "groups or weights"),
+    ("rows", _GROUPED, "classes", ("balanced", "weighted"), "groups or weights"),
+    ("intervals", ("half",), "rows", FACTORS["rows"][1:], "neither groups nor weights"),
+    ("intervals", ("half",), "classes", ("balanced", "weighted"), "neither groups nor weights"),
+    ("intervals", ("half",), "estimator", _SEVERAL, "two classes"),
+    ("intervals", ("half",), "penalty", ("some",), "alpha=0"),
+    ("account", ("gaussian",), "solver", ("sgd", *_PERTURBED), "Gaussian DP only"),
+    ("account", ("renyi",), "solver", _PERTURBED, "no order bounds it"),
+    ("classes", ("balanced", "weighted"), "estimator", tuple(ESTIMATORS)[5:], ""),
+    ("intervals", ("half",), "estimator", ("svc", "svc of three", "poisson", "quantile"), ""),
+]
 
 
-def check(case: Case, watch: Watch, *, neighbours: Neighbours, solver: Any, options: dict[str, Any]) -> bool:
-    """The law for one combination; whether it is one that can be fitted."""
-    given = {name: value for name, value in options.items() if name in _OF_FIT and name != "X"}
-    own = {"bounds": (-1, 1)} | {name: value for name, value in options.items() if name not in _OF_FIT}
-    if not set(own) <= set(case.kind(1.0).get_params()):
-        return False  # an option that the estimator does not have
-    groups = given.get("groups")
+def objections(of: Combination) -> list[str]:
+    """Why a combination is refused, in words of the message; none if it can be fitted."""
+    return [words for f, some, g, others, words in REFUSED if of.get(f) in some and of.get(g) in others]
+
+
+def covering() -> list[Combination]:
+    """Combinations that can be fitted, in which any two levels that can be fitted together meet; by a fixed rule.
+
+    Batches that are sampled take half a second to plan, and need to meet the relations only.
+    """
+    every = [(f, a, g, b) for f, g in itertools.combinations(FACTORS, 2) for a in FACTORS[f] for b in FACTORS[g]]
+    open_pairs = {
+        (f, a, g, b): None
+        for f, a, g, b in every
+        if not objections({f: a, g: b}) and ("sgd" not in (a, b) or f == "neighbours")
+    }
+    found: list[Combination] = []
+    while open_pairs:
+        f, a, g, b = next(iter(open_pairs))
+        chosen = {f: a, g: b}
+        for factor in [name for name in FACTORS if name not in chosen]:
+            best = -1
+            for level in FACTORS[factor][len(found) % len(FACTORS[factor]) :] + FACTORS[factor]:
+                new = sum(
+                    (one, chosen[one], factor, level) in open_pairs or (factor, level, one, chosen[one]) in open_pairs
+                    for one in chosen
+                )
+                costs = level == "sgd"  # taken where it must be
+                if new - 99 * costs > best and not objections(chosen | {factor: level}):
+                    best, picked = new - 99 * costs, level
+            chosen[factor] = picked
+        for one, other in itertools.combinations(FACTORS, 2):
+            open_pairs.pop((one, chosen[one], other, chosen[other]), None)
+        found.append(chosen)
+    return found
+
+
+def check(of: Combination, watch: Watch) -> None:
+    """The law for one combination: it runs its plan, or it is refused in one sentence before anything happens."""
+    case, neighbours = ESTIMATORS[of["estimator"]], cast(Neighbours, of["neighbours"])
+    options: dict[str, Any] = {}
+    for factor, levels in OPTIONS.items():
+        options |= levels[of[factor]]
+    rows, groups, weights = options.pop("X"), options.pop("groups", None), options.pop("sample_weight", None)
+    unit: Any = "record" if groups is None else "person"
+    account = None
+    if "filter" in options:
+        account = Account(BUDGET, neighbours=neighbours, unit=unit, filter=options.pop("filter"))
     model = case.kind(
         50.0,
         1e-6,
         neighbours=neighbours,
-        solver=solver,
-        max_iter=2 if isinstance(solver, str) and solver not in STEPLESS else None,
+        solver=SOLVERS[of["solver"]],
+        max_iter=_steps(of["solver"]),
         records=ROWS if neighbours == "add_remove" else None,
+        account=account,
         **case.known,
-        **own,
+        **options,
     )
     size = {"records": ROWS if groups is None else int(groups.max()) + 1, "columns": 2, "classes": case.classes}
-    facts = {**size, "people": groups is not None, "weighted": "sample_weight" in given}
-    rows = options.get("X", X)
     watch.forget()
-    plan, refusal = _asked(model, facts)
+    plan, refusal = _asked(model, {**size, "people": groups is not None, "weighted": weights is not None})
     assert watch.made == []
-    if plan is None:
-        with pytest.raises(InvalidParameter) as caught:
-            model.fit(rows, case.target, **given)
-        assert str(caught.value) == refusal
-        assert watch.drawn == 0
-        assert learnt_by(model) == []
-        return False
-    model.fit(rows, case.target, **given)
+    reasons = objections(of)
+    if reasons:
+        with pytest.raises(PrivetError, match="|".join(reasons)) as caught:
+            model.fit(rows, case.target, sample_weight=weights, groups=groups)
+        assert str(caught.value) == refusal or plan is not None  # a plan knows of no account
+        assert "\n" not in str(caught.value)
+        assert (watch.drawn, watch.ended, learnt_by(model)) == (0, [], [])
+        assert account is None or account.charges == ()
+        return
+    model.fit(rows, case.target, sample_weight=weights, groups=groups)
     assert model.plan_ == plan
     (meter,) = watch.made
     assert meter.plan == plan
     assert watch.ended == [each(plan)]
     assert watch.drawn > 0
     assert model.guarantee_.epsilon <= 50.0
-    assert model.guarantee_.unit == plan.unit == ("person" if groups is not None else "record")
-    return True
+    assert model.guarantee_.unit == plan.unit == unit
+    assert account is None or [charge.event for charge in account.charges] == [plan.event]
 
 
-def _asked(model: Any, facts: dict[str, Any]) -> tuple[Plan | None, str]:
+def _steps(solver: str) -> int | None:
+    return 2 if solver in NAMES and solver not in STEPLESS else None
+
+
+def _asked(model: Any, facts: dict[str, Any]) -> tuple[Any, str]:
     """The plan, or the words in which it is refused."""
     try:
         return model.plan(**facts), ""
-    except InvalidParameter as refusal:
+    except PrivetError as refusal:
         return None, str(refusal)
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in ("classes read off", "ridge")])
-def test_every_solver_runs_its_plan(name: str, watch: Watch) -> None:
-    """For each relation and solver, by name and as a value: `plan_` is the plan, and its releases ran one by one.
+@pytest.mark.parametrize("part", range(4))
+def test_every_fit_runs_its_plan(part: int, watch: Watch) -> None:
+    """Whatever the estimator, relation, solver and options: `plan_` is the plan, and its releases ran one by one.
 
-    What is refused is refused by `plan` and by `fit` in the same words, before anything is drawn. Solvers that take
-    long to plan are tried under one relation each.
+    Any two levels that can be fitted together are, somewhere; all of them together are among the slow tests.
     """
-    fitted = 0
-    for place, (label, solver) in enumerate([*zip(NAMES, NAMES, strict=True), *VALUES.items()]):
-        relations = (RELATIONS[place % 3],) if label in SLOW else RELATIONS
-        for neighbours in relations:
-            fitted += check(ESTIMATORS[name], watch, neighbours=neighbours, solver=solver, options={})
-    assert fitted >= (15 if ESTIMATORS[name].target is THREE else 20)
+    for combination in covering()[part::4]:
+        check(combination, watch)
 
 
+def test_every_refusal_comes_before_the_first_release(watch: Watch) -> None:
+    """Any two levels that exclude each other: one sentence, in which the reason is, with nothing drawn or charged."""
+    asked = 0
+    for f, some, g, others, _ in REFUSED:
+        for a, b in itertools.product(some, others):
+            ledger = FACTORS["account"][1 + asked % 2]
+            of = PLAIN | {"neighbours": RELATIONS[asked % 3], "account": ledger, f: a, g: b}
+            if "" not in objections(of) and "sgd" not in (a, b):
+                check(of, watch)
+                asked += 1
+    assert asked > 40
+
+
+def _options(solver: str) -> list[Combination]:
+    """Each option by itself, and ranges, rows, classes and intervals together, but for the one that plans for long."""
+    alone = [{factor: level} for factor, levels in OPTIONS.items() for level in list(levels)[1:]]
+    ways = itertools.product(FACTORS["ranges"][:2], FACTORS["rows"][:3], FACTORS["classes"], FACTORS["intervals"])
+    together = [dict(zip(("ranges", "rows", "classes", "intervals"), way, strict=True)) for way in ways]
+    return [{}, *alone, *(together if solver != "sgd" else [])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_every_option_is_in_the_plan(name: str, watch: Watch) -> None:
-    """Ranges given or learnt, norms, weights, people, class counts, intervals, sparse rows: all of it is planned.
-
-    Each option under one relation, which is another one for the next estimator.
-    """
-    first = list(ESTIMATORS).index(name)
-    fitted = [
-        check(ESTIMATORS[name], watch, neighbours=RELATIONS[(first + place) % 3], solver="auto", options=options)
-        for place, options in enumerate(OPTIONS.values())
-    ]
-    assert sum(fitted) >= 11
+def test_the_whole_product_runs_its_plans(name: str, solver: str, neighbours: Neighbours, watch: Watch) -> None:
+    """As above: every estimator × relation × solver × option, and × ranges × rows × classes × intervals together."""
+    for option in _options(solver):
+        combination = PLAIN | {"estimator": name, "solver": solver, "neighbours": neighbours} | option
+        if "" not in objections(combination):
+            check(combination, watch)
 
 
-@pytest.mark.parametrize("option", OPTIONS)
-def test_every_solver_with_every_option(option: str, watch: Watch) -> None:
-    """For logistic regression, under one relation after the other, solvers by name and as values in turns."""
-    place = list(OPTIONS).index(option)
-    solvers = (NAMES, tuple(VALUES.values()))[place % 2]
-    for solver, neighbours in zip(solvers, itertools.cycle(RELATIONS[place % 3 :] + RELATIONS), strict=False):
-        check(ESTIMATORS["logistic"], watch, neighbours=neighbours, solver=solver, options=OPTIONS[option])
-
-
-@pytest.mark.parametrize(
-    ("name", "neighbours", "option"),
-    [
-        ("logistic", "replace_one", "groups"),
-        ("poisson", "zero_out", "bounds"),
-        ("multinomial", "add_remove", "balanced"),
-    ],
-)
-def test_sampled_batches_are_in_the_plan(name: str, neighbours: Neighbours, option: str, watch: Watch) -> None:
-    """The same for "sgd", under each relation once."""
-    assert check(ESTIMATORS[name], watch, neighbours=neighbours, solver="sgd", options=OPTIONS[option])
+def test_a_covering_covers() -> None:
+    """Any two levels meet in a combination that is fitted, or the list of refusals says why not."""
+    met = {pair for of in covering() for pair in itertools.combinations(of.items(), 2)}
+    met |= {(b, a) for a, b in met}
+    for f, g in itertools.combinations(FACTORS, 2):
+        for a, b in itertools.product(FACTORS[f], FACTORS[g]):
+            assert ((f, a), (g, b)) in met or objections({f: a, g: b}) or "sgd" in (a, b)
 
 
 # -- (b) a fit that strays from its plan is stopped -------------------------------------------------------------------
@@ -362,6 +444,37 @@ def _left_open(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("privet.estimators.classifiers.balanced", balanced)
 
 
+MUTANTS: dict[str, Callable[[tuple[Release, ...]], tuple[Release, ...]]] = {
+    "first added": lambda planned: planned[1:],
+    "last added": lambda planned: planned[:-1],
+    "first dropped": lambda planned: (planned[0], *planned),
+    "last dropped": lambda planned: (*planned, planned[-1]),
+    "one in the middle added": lambda planned: planned[: len(planned) // 2] + planned[len(planned) // 2 + 1 :],
+    "two exchanged": lambda planned: (planned[1], planned[0], *planned[2:]),
+}
+
+
+@pytest.mark.parametrize("solver", [pytest.param(name, marks=[pytest.mark.slow] * (name == "sgd")) for name in SOLVERS])
+def test_no_solver_runs_another_plan(solver: str, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A meter whose plan lacks a release of the run, has one more or has two exchanged refuses, whatever the solver."""
+    begin = Meter.__init__
+    for mutant in MUTANTS.values():
+        model = LogisticRegression(50.0, classes=[0, 1], class_weight="balanced", solver=SOLVERS[solver])
+        model.set_params(max_iter=_steps(solver))
+
+        def begun(self: Meter, plan: Plan, mutant: Any = mutant, **named: Any) -> None:
+            begin(self, replace(plan, releases=mutant(plan.releases)), **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Meter, "__init__", begun)
+            for home in ("fixed_hessian", "newton", "perturbed_objective", "perturbed_output", "stochastic_descent"):
+                # a solver refuses such a meter at once; here the meter has to notice by itself
+                patch.setattr(f"privet.solvers.{home}.ready", lambda plan, meter, random: meter)
+            with pytest.raises(PrivetError, match=r"as planned, got|every planned release|not part of the plan"):
+                model.fit(X, TWO)
+        assert (learnt_by(model), watch.ended) == ([], [])
+
+
 BALANCED = {"class_weight": "balanced"}
 INFERRED = {"inference": 0.5}
 
@@ -439,6 +552,9 @@ TARGETS: dict[str, tuple[Target, Any, dict[str, Any]]] = {
 }
 
 
+TABLES = list(itertools.product(TARGETS, (None, "who"), RELATIONS))
+
+
 @pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize("kind", TARGETS)
 def test_a_table_is_fitted_as_its_features_are(
@@ -469,22 +585,80 @@ def test_a_table_is_fitted_as_its_features_are(
     assert fitted.predict(data).tolist() == predicted.tolist()
 
 
-@pytest.mark.parametrize("groups", [None, "who"])
-@pytest.mark.parametrize("kind", TARGETS)
-def test_what_a_table_releases_is_known_beforehand(kind: str, groups: str | None, watch: Watch) -> None:
+def check_table(kind: str, groups: str | None, neighbours: Neighbours, watch: Watch) -> None:
     """With all of the schema open: `plan_table` is the plan that ran, release by release."""
     target, _, _ = TARGETS[kind]
     opened = replace(target, values=None) if kind == "label" else replace(target, low=None, high=None)
     schema = Schema(columns={"age": Number(), "gain": Number(log=True), "job": Category()}, target=opened)
-    budget, data = Budget(epsilon=20.0, delta=1e-6), table()
+    budget, data, records = Budget(epsilon=20.0, delta=1e-6), table(), 600 if groups is None else 300
     if groups is not None:
         data[groups] = [f"p{place // 2}" for place in range(600)]
-    plan = plan_table(schema, records=600 if groups is None else 300, budget=budget, groups=groups)
+    facts: dict[str, Any] = {"budget": budget, "groups": groups, "neighbours": neighbours}
+    plan = plan_table(schema, records=records, **facts)
     assert watch.made == []
-    fitted = fit_table(data, schema, budget=budget, groups=groups)
+    fitted = fit_table(data, schema, **facts, records=records if neighbours == "add_remove" else None)
     assert fitted.plan == plan
     assert watch.ended == [each(plan)]
     assert fitted.guarantee.epsilon <= 20.0
+
+
+@pytest.mark.parametrize(("kind", "groups", "neighbours"), [TABLES[3 * k + k % 3] for k in range(8)])
+def test_what_a_table_releases_is_known_beforehand(
+    kind: str, groups: str | None, neighbours: Neighbours, watch: Watch
+) -> None:
+    """Each kind of target, with and without people, under one relation or another: `fit_table` runs its plan."""
+    check_table(kind, groups, neighbours, watch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "groups", "neighbours"), TABLES)
+def test_what_any_table_releases_is_known_beforehand(
+    kind: str, groups: str | None, neighbours: Neighbours, watch: Watch
+) -> None:
+    """As above, under every relation."""
+    check_table(kind, groups, neighbours, watch)
+
+
+# -- a search is many fits, each of which runs its plan ---------------------------------------------------------------
+
+
+def check_search(name: str, neighbours: Neighbours, law: str, watch: Watch) -> None:
+    """Every trial's meters ran to their ends, and the search's plan is known beforehand."""
+    case = ESTIMATORS[name]
+    model = case.kind(max_iter=2, records=ROWS, **case.known)
+    grid = {"solver": ["auto", "gradient"], "alpha": [0.0, 0.1], "bounds": [(-1, 1), None]}
+    search = PrivateSearchCV(model, grid, epsilon=50.0, neighbours=neighbours, law=law, mean_trials=4)
+    plan = search.plan()
+    assert watch.made == []
+    search.fit(X, case.target)
+    assert search.plan_ == plan
+    assert [tuple(meter.record) for meter in watch.made] == [each(meter.plan) for meter in watch.made]
+    assert len(watch.made) >= 2
+
+
+SEARCHED = [name for name in ESTIMATORS if "learnt" not in name and "read off" not in name]
+
+
+@pytest.mark.parametrize(
+    ("name", "neighbours", "law"),
+    [
+        ("logistic", "replace_one", "geometric"),
+        ("linear", "zero_out", "logarithmic"),
+        ("svc of three", "add_remove", "geometric"),
+    ],
+)
+def test_every_trial_of_a_search_runs_its_plan(name: str, neighbours: Neighbours, law: str, watch: Watch) -> None:
+    """Whichever candidates were drawn: each fit and each score released what was planned, one by one."""
+    check_search(name, neighbours, law, watch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["logarithmic", "geometric"])
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("name", SEARCHED)
+def test_every_trial_of_any_search_runs_its_plan(name: str, neighbours: Neighbours, law: str, watch: Watch) -> None:
+    """As above, for every estimator under every relation."""
+    check_search(name, neighbours, law, watch)
 
 
 # -- (d) charged once, run once ---------------------------------------------------------------------------------------
@@ -577,8 +751,8 @@ WRONG: list[tuple[Any, dict[str, Any], dict[str, Any], str]] = [
     *(("logistic", {"solver": name}, {"groups": PEOPLE}, "groups") for name in ("newton", "objective", "output")),
     ("multinomial", {"solver": "newton"}, {}, "several classes"),
     ("logistic", {"max_iter": 2.5}, {}, "max_iter"),
-    ("logistic", {"delta": 0.01}, {}, "delta below 1/n"),
-    ("logistic", {"delta": 0.02}, {"groups": PEOPLE}, "delta below 1/n"),
+    ("logistic", {"delta": 0.02}, {}, "delta below 1/n"),
+    ("logistic", {"delta": 0.06}, {"groups": PEOPLE}, "delta below 1/n"),
     ("logistic", {"epsilon": 0.0}, {}, "epsilon"),
     ("logistic", {"epsilon": -1.0}, {}, "epsilon"),
     ("logistic", {"bounds": (1, 0)}, {}, "bounds"),

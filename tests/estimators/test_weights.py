@@ -44,7 +44,7 @@ def test_a_weight_of_two_is_the_row_twice(model: Any) -> None:
     """
     X, y, known = data(model)
     weights = np.random.default_rng(1).integers(0, 3, len(y)) * (X[:, 0] > X[:, 1] - 1)
-    settings: dict[str, Any] = {"epsilon": 1e6, "max_iter": 300, "random_state": 1, **SHORT, **known}
+    settings: dict[str, Any] = {"epsilon": 1e6, "max_iter": 150, "random_state": 1, **SHORT, **known}
     weighted = model(**settings).fit(X, y, sample_weight=weights)
     repeated = model(**settings).fit(X.repeat(weights, axis=0), y.repeat(weights))
     plain = model(**settings).fit(X, y)

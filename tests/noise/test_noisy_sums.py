@@ -37,6 +37,7 @@ def frequency_of_fine_bits(values: Floats) -> float:
     return float(((abs(values) < 0.5) & (scaled != np.rint(scaled))).mean())
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("step", [2.0**-10, 2.0**-20, 2.0**-30, 2.0**-50])
 @pytest.mark.parametrize("x", [0.0, 1.0])
 def test_every_release_is_on_one_public_lattice(x: float, step: float) -> None:

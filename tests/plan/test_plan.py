@@ -20,6 +20,7 @@ from privet.solvers import FixedHessian, solve
 BASE: dict[str, Any] = {"bounding": Clip(clip=2.0), "steps": 10, "records": 100, "neighbours": "replace_one"}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize(
     "sampling", [FullBatch(), Poisson(sampling_rate=0.1), FixedSize(batch=10), OneRecord(), Cyclic(batch=10)], ids=repr

@@ -70,6 +70,7 @@ def noisy_gram(
     return run.noisy_symmetric("moment", total), bound.sensitivity(neighbours)
 
 
+@pytest.mark.medium
 def test_the_gram_matrix_gets_the_noise_it_is_priced_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Diagonal at least multiplier × row_norm², above it 1/√2 of that, exactly; mirrored, not drawn twice.
 

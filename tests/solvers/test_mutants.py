@@ -322,6 +322,7 @@ def test_detectors_pass_on_the_library(detector: Callable[[], None]) -> None:
     detector()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("mutant", "detector"), CASES, ids=lambda f: f.__name__)
 def test_mutants_are_caught(mutant: Callable[[Patch], None], detector: Callable[[], None], monkeypatch: Patch) -> None:
     """Each mutant makes its detector fail (docs/footguns.md, 8, 21, 22, 23, 25, 35, 36, 37, 40)."""

@@ -42,7 +42,10 @@ def planned(facts: Facts, noise: float, **options: Any) -> Plan:
 def ran(
     found: Any, theta: Any, noise: float, seed: int = 0, neighbours: Neighbours = "zero_out", **options: Any
 ) -> OneStep:
-    plan = planned(facts_of(found, neighbours), noise, **options)
+    return made(found, theta, planned(facts_of(found, neighbours), noise, **options), seed, **options)
+
+
+def made(found: Any, theta: Any, plan: Plan, seed: int, **options: Any) -> OneStep:
     meter = Meter(plan, random=fixed_seed_invalidates_guarantee(seed))
     step = NewtonInference(**options).run(
         found, np.asarray(theta, dtype=float), altered=np.zeros(found.records, dtype=bool), meter=meter
@@ -80,10 +83,7 @@ def test_noise_is_as_large_as_the_event_says(neighbours: Neighbours, choose_clip
     """
     found, runs = problem(50), 700 if choose_clip else 400
     plan = planned(facts_of(found, neighbours), 3.0, clip=0.5, choose_clip=choose_clip)
-    steps = [
-        ran(found, np.zeros(3), 3.0, seed, neighbours=neighbours, clip=0.5, choose_clip=choose_clip)
-        for seed in range(runs)
-    ]
+    steps = [made(found, np.zeros(3), plan, seed, clip=0.5, choose_clip=choose_clip) for seed in range(runs)]
     steps = [step for step in steps if step.clip == 0.5]  # where the histogram was all noise, as is usual here
     runs = len(steps)
     assert runs >= 400

@@ -19,7 +19,7 @@ from privet.accounting.theorems.gaussian_profile import largest_mu, profile
 from privet.errors import InvalidParameter
 from privet.losses import HuberLoss, MultinomialLoss
 from privet.privacy import Neighbours
-from privet.problems import LinearProblem
+from privet.problems import LinearProblem, facts_of
 from privet.randomness import Random, fixed_seed_invalidates_guarantee
 from privet.solvers import ObjectivePerturbation, Result, objective_perturbation
 from privet.solvers.tilt import Tilt, tilt_epsilon, tilt_multiplier
@@ -68,7 +68,7 @@ def test_price_is_above_the_exact_hockey_stick_in_one_dimension(mu: float, stren
         rest = others(rng) if trial else []
         record = (1.0, 0.0 if trial % 3 == 0 else float(rng.normal() * 3))
         exchanged = (float(rng.choice([-1.0, 1.0])), float(rng.normal() * rng.choice([0, 3, 30])))
-        grid = np.linspace(-1, 1, 100_001) * (len(rest) + 1 + 12 * sigma) / strength
+        grid = np.linspace(-1, 1, 40_001) * (len(rest) + 1 + 12 * sigma) / strength
         without, with_it, other = (
             density(rows, strength, sigma, grid) for rows in (rest, [*rest, record], [*rest, exchanged])
         )
@@ -219,11 +219,9 @@ def released_in_one_dimension(count: int, scale: float, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(MODULE, "rounded_gaussian", drawn)
     problem = glm(HuberLoss(threshold=1.0), [[1.0], [-1.0], [0.5]], [0.3, 2.0, -1.0], row_norm=1.0)
-    random = fixed_seed_invalidates_guarantee(4)
-    runs = [
-        objective_perturbation(problem, budget=BUDGET, regularisation=4.0, random=random, neighbours="zero_out")
-        for _ in range(count)
-    ]
+    random, solver = fixed_seed_invalidates_guarantee(4), ObjectivePerturbation(regularisation=4.0)
+    plan = solver.plan(facts_of(problem, "zero_out"), BUDGET)
+    runs = [solver.run(plan, problem, random=random) for _ in range(count)]
     return np.array([run.coef[0] for run in runs]), tilted(runs[0], problem, regularisation=4.0)
 
 

@@ -70,6 +70,7 @@ def test_a_solver_is_a_frozen_value(solver: Any) -> None:
     assert isinstance(solver, Solver)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
 def test_a_plan_is_made_of_public_facts(solver: Any, neighbours: Neighbours) -> None:
@@ -83,6 +84,7 @@ def test_a_plan_is_made_of_public_facts(solver: Any, neighbours: Neighbours) -> 
     assert 0.99 < result.guarantee.epsilon <= 1
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
 def test_a_solver_has_its_place_among_other_releases(solver: Any, neighbours: Neighbours) -> None:

@@ -42,6 +42,7 @@ def length(one: LatticeSum, other: LatticeSum) -> Fraction:
     return Fraction(sum(u * u for u in moved)) * Fraction(one.step) ** 2
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("clip", [1.0, 0.7, 0.1])
 @pytest.mark.parametrize("most", [5, 2**27])
 def test_one_record_moves_each_sum_by_no_more_than_its_clip(clip: float, most: int) -> None:

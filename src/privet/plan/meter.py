@@ -57,6 +57,9 @@ class Meter:
         self._made: Counter[str] = Counter()
         self._open: Release | None = None
         self._clips: dict[str, float] = {}  # of adaptive clipping, as they stand
+        # Asked once: at every step, what kind a bound is would take as long as the sum of a small table.
+        self._rules = {release.name: release.bound for release in plan.releases if isinstance(release.bound, Bounding)}
+        self._stddevs: dict[str, float] = {}
 
     # -- opening: which release, and on which records --------------------------------------------------------------
 
@@ -95,8 +98,8 @@ class Meter:
 
     def rule(self, name: str) -> Bounding:
         """The clipping rule of a release, with the clip as it stands if it adapts."""
-        bound = self.plan[name].bound
-        if not isinstance(bound, Bounding):
+        bound = self._rules.get(name)
+        if bound is None:
             raise InvalidParameter(
                 f"Expected a release of clipped records, got {name!r}: it has no clipping rule. Bound its records as "
                 "its bound says."
@@ -119,7 +122,9 @@ class Meter:
             return math.nextafter(release.sum_multiplier * clip, math.inf)
         if isinstance(release.bound, Adaptive):
             return release.sum_multiplier * self.rule(name).clip
-        return release.noise_stddev(self.plan.neighbours)
+        if name not in self._stddevs:
+            self._stddevs[name] = release.noise_stddev(self.plan.neighbours)
+        return self._stddevs[name]
 
     def noisy(self, name: str, total: LatticeSum) -> Vector:
         """The open release: a sum over records, with its noise. Its clip must be the one that was planned."""
@@ -222,7 +227,7 @@ class Meter:
         if isinstance(bound, Computed):
             stddev = self.noise_stddev(name, sensitivity=total.clip)
             return self._close(name, total.units.size), stddev
-        clip = self.rule(name).clip if isinstance(bound, Bounding) else getattr(bound, "clip", math.nan)
+        clip = self.rule(name).clip if name in self._rules else getattr(bound, "clip", math.nan)
         if total.clip != clip:
             raise InvalidParameter(
                 f"Expected a sum of records bounded by {clip:g} for {name!r}, as planned, got {total.clip:g}: "

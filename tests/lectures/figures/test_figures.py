@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,12 @@ from privet.lectures.figures.runs import averaging_figure, clip_figure, rank_fig
 from privet.privacy import Budget
 from privet.theory import plan_for
 
+draw_clips = cache(clip_figure)
 FIGURES: dict[str, Callable[[], Any]] = {
     "amplification": amplification_figure,
     "asked": asked_and_given_figure,
     "averaging": averaging_figure,
-    "clip": clip_figure,
+    "clip": draw_clips,
     "how good": lambda: risk_figure("d", seeds=1, runs=(100,)),
     "loss": privacy_loss_figure,
     "one record": one_record_figure,
@@ -86,7 +88,7 @@ def test_privacy_loss_is_that_of_the_accountant() -> None:
 @pytest.mark.medium
 def test_clip_figure_agrees_with_the_check() -> None:
     """Bias and noise at the ends are those that the check of claim 61 finds."""
-    found, drawn = check_for("61")().numbers, lines(clip_figure())
+    found, drawn = check_for("61")().numbers, lines(draw_clips())
     assert drawn["bias"].get_ydata()[0] == pytest.approx(1.0 - found["end_at_1"])
     assert drawn["noise"].get_ydata()[0] == pytest.approx(found["noise_at_1"])
     assert drawn["noise"].get_ydata()[-1] == pytest.approx(found["noise_at_100"])
