@@ -63,7 +63,7 @@ from privet.preprocessing import (
     private_ranges,
 )
 from privet.privacy import sensitivity_factor
-from privet.randomness import fixed_seed_voids_guarantee
+from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import FixedHessian, solve
 
 ROWS = 30
@@ -370,7 +370,7 @@ def fit_glm(table: Any, original: Any, draw: random.Random, name: str, relation:
         budget=Budget(epsilon=5, delta=1e-6),
         neighbours=relation,
         records=ROWS if relation == "add_remove" else None,
-        random=fixed_seed_voids_guarantee(1),
+        random=fixed_seed_invalidates_guarantee(1),
     )
 
 
@@ -384,7 +384,7 @@ def use_table(table: Any, original: Any, draw: random.Random, name: str, relatio
     else:
         data = csv_file(folder / "table.csv", table) if form == "csv" else FRAMES[form](table, original)
     numbers = {"age": (-4.0, 4.0), "dues": (-3.0, 9.0)}
-    common: dict[str, Any] = {"neighbours": relation, "random": fixed_seed_voids_guarantee(1)}
+    common: dict[str, Any] = {"neighbours": relation, "random": fixed_seed_invalidates_guarantee(1)}
     budget = Budget(epsilon=20, delta=1e-6)
     if name == "ranges":
         return private_ranges(data, columns=list(numbers), noise_multiplier=1.0, **common)

@@ -150,7 +150,7 @@ def test_a_label_that_is_none_raises_nothing() -> None:
 
 
 def test_a_list_of_rows_has_a_public_width() -> None:
-    """Declared by `bounds` for each feature, or read off most rows, which the guarantee then says; nothing is refused."""
+    """Declared by `bounds` for each feature, or read off most rows, as the guarantee then says; none is refused."""
     rows: list[Any] = X.tolist()
     rows[7], rows[8] = [1.0], "Jane Doe"
     said = "the number of columns, read off a list of rows, is public"
