@@ -15,12 +15,15 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from privet import accounting, report
+from privet import Budget, accounting, report
 from privet.accounting import Event, Gaussian, Laplace, from_json, to_json
 from privet.cli import main
 from privet.cli.options import ACCOUNTANTS
+from privet.cli.training import inert
 from privet.errors import LooseBound
+from privet.estimators import fit_table
 from privet.plan import plan_from_json
+from privet.preprocessing import Number, Schema, Target
 
 STEP = Gaussian(noise_multiplier=1.5).poisson(rate=0.01)
 RUN = STEP * 1000
@@ -358,3 +361,36 @@ def test_plan_says_what_a_fit_would_release_without_a_table(tmp_path: Path) -> N
     refused = privet(f"plan {schema} --records 5000 --epsilon 1 --delta 0.1")
     assert refused.exit_code != 0
     assert "below 1/n" in refused.output
+
+
+@pytest.mark.parametrize("risky", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1+1"])
+def test_a_text_that_would_be_a_formula_is_quoted(risky: str) -> None:
+    """By an apostrophe, so that no spreadsheet runs it; a number stays one, as text too, and a text without as well."""
+    assert inert(risky) == f"'{risky}"
+    for harmless in (-1, -1.5, "-1", "+2.5e3", "no", "a=b", ""):
+        assert inert(harmless) == harmless
+
+
+@pytest.mark.medium
+def test_predictions_hold_nothing_that_a_spreadsheet_runs(tmp_path: Path) -> None:
+    """Neither as a label, nor as the name of the target or of a class."""
+    facts = Target(column="=y", kind="label", values=("=1+1", "-1"))
+    schema = Schema(columns={"a": Number(low=0, high=1)}, target=facts)
+    table = {"a": [0.0, 1.0] * 100, "=y": ["=1+1", "-1"] * 100}
+    fit_table(table, schema, budget=Budget(epsilon=1e3, delta=1e-6)).save(tmp_path / "model")
+    (tmp_path / "rows.csv").write_text("a\n0\n1\n")
+    assert said(f"predict {tmp_path}/model {tmp_path}/rows.csv").splitlines() == ["'=y", "'=1+1", "-1"]
+    assert said(f"predict --proba {tmp_path}/model {tmp_path}/rows.csv").splitlines()[0] == "'=1+1,-1"
+
+
+def test_schema_reads_the_header_line_and_nothing_else(tmp_path: Path) -> None:
+    """An open quote in it ends there; a file of another format is refused without a word of what it holds."""
+    path = tmp_path / "t.csv"
+    path.write_text('age,"note\n20,Jane Doe\n30,"x"\n')
+    assert told(f"schema {path} --json")["columns"] == ["age", "note"]
+    assert "Jane" not in said(f"schema {path}")
+    path.write_bytes(b"PAR1\x15\x04Jane Doe")
+    refused = privet(f"schema {path}")
+    assert refused.exit_code == 2
+    assert "Expected a CSV file" in refused.stderr
+    assert "Jane" not in refused.output

@@ -45,7 +45,50 @@ CELLS: dict[str, Any] = {
 }
 """Each is judged alone: as a number or a label if it is one, else as missing."""
 
+
+def _raises(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("Jane Doe")
+
+
+_METHODS = (
+    "__float__", "__int__", "__index__", "__complex__", "__abs__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__",
+    "__hash__", "__str__", "__bool__", "__len__", "__iter__", "__getitem__", "__contains__", "__array__",
+    "strip", "decode", "get", "keys", "is_integer", "to_integral_value",
+)  # fmt: skip
+
+
+def _hostile(base: type, *given: Any) -> Any:
+    """A value of a kind of `base` whose every method raises, with a cell in the message."""
+    methods: dict[str, Any] = dict.fromkeys(_METHODS, _raises)
+    return type("Hostile", (base,), {**methods, "__class__": property(_raises)})(*given)
+
+
+HOSTILE: dict[str, Any] = {
+    "object that raises": _hostile(object),
+    "text that raises": _hostile(str, "Jane Doe"),
+    "bytes that raise": _hostile(bytes, b"Jane Doe"),
+    "int that raises": _hostile(int, 3),
+    "float that raises": _hostile(float, 3.5),
+    "list that raises": _hostile(list, [1, 2, 3]),
+    "dict that raises": _hostile(dict, {"age": 3}),
+    "Decimal that raises": _hostile(Decimal, "3.5"),
+    "Fraction that raises": _hostile(Fraction, 1, 3),
+}
+"""Each counts as missing."""
+
 COLUMNS = 3
+
+
+@pytest.fixture(params=HOSTILE)
+def hostile(request: pytest.FixtureRequest) -> Any:
+    """Each of them, one after the other."""
+    return HOSTILE[request.param]
+
+
+@pytest.fixture(scope="session")
+def zoo() -> list[Any]:
+    """All odd cells."""
+    return [*CELLS.values(), *HOSTILE.values()]
 
 
 @pytest.fixture(params=CELLS.values(), ids=list(CELLS))

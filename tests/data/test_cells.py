@@ -3,16 +3,19 @@ from __future__ import annotations
 import datetime as dt
 import math
 import warnings
+from collections import deque
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.data import person_numbers
+from privet.data import class_list, matrix, person_numbers, places, read, vector
 from privet.data.cells import Coded, Codes, Memory, Names, Numbers, number_of, text_of
 
 ODD: list[Any] = [
@@ -49,6 +52,38 @@ def test_a_cell_is_read_the_same_whatever_stands_beside_it(cells: list[Any], oth
         alone = [reader.read([one])[0] for one in cells]
         for beside in (reader.read([*cells, *other])[: len(cells)], reader.read([*other, *cells])[len(other) :]):
             assert np.array_equal(np.array(alone), beside, equal_nan=True)
+
+
+def test_a_cell_that_raises_is_missing_in_every_kind_of_column(hostile: Any) -> None:
+    """Its methods raise what they like: it counts as None would, whoever reads it and wherever; nothing is raised."""
+
+    def forms(cell: Any) -> list[Any]:
+        cells = [1, 2, cell]
+        array = np.empty(3, dtype=object)
+        for i, value in enumerate(cells):
+            array[i] = value
+        return [
+            cells,
+            tuple(cells),
+            deque(cells),
+            array,
+            pd.Series(array, dtype=object),
+            pl.Series(cells, dtype=pl.Object),
+        ]
+
+    doors: list[Any] = [vector, lambda y: places(y, [1, 2]), class_list, person_numbers]
+    readers: list[Any] = [Numbers, Names, lambda: Codes(("1", "2"))]
+    doors += [lambda y, reader=reader: read({"a": y}, {"a": reader()})["a"] for reader in readers]
+    for door in doors:
+        for strange, clean in zip(forms(hostile), forms(None), strict=True):
+            assert np.array_equal(door(strange), door(clean), equal_nan=True)
+    rows: list[list[Any]] = [[1.0, 2.0], [3.0, 4.0], [5.0, hostile]]
+    expected = np.array([[1, 2], [3, 4], [5, math.nan]])
+    assert np.array_equal(matrix(rows), expected, equal_nan=True)
+    expected[2] = math.nan
+    assert np.array_equal(matrix([*rows[:2], hostile]), expected, equal_nan=True)
+    found = read([{"a": 1}, {"a": hostile}, hostile, {"a": 2}], {"a": Numbers()})["a"]
+    assert np.array_equal(found, [1, math.nan, math.nan, 2], equal_nan=True)
 
 
 def test_mutant_one_memory_for_all_types_is_caught() -> None:

@@ -116,6 +116,6 @@ def test_labels_are_refused_by_declared_type_and_shape(wrong: Any) -> None:
 
 def test_what_is_no_label_has_no_place_among_texts() -> None:
     """None, NaN, a list and an unlisted text have no place in classes that are texts, whose number is NaN."""
-    odd: list[Any] = [None, math.nan, float("nan"), np.nan, ["no"], {}, "other", object()]
+    odd: list[Any] = [None, math.nan, float("nan"), np.nan, ["no", "yes"], {}, "other", object()]
     assert np.isnan(places([*odd, "no"], ["no", "yes"])[:-1]).all()
     assert places([*odd, "no"], ["no", "yes"])[-1] == 0.0

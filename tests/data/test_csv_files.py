@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+import random
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 from privet.data import grouped_by, header, read
 from privet.data.cells import Names, Numbers, number_of
+from privet.errors import InvalidParameter
 
 
 def written(folder: Path, cells: list[list[Any]], end: str = "\r\n") -> Path:
@@ -75,11 +78,72 @@ def test_the_header_is_the_first_line_and_no_more(tmp_path: Path) -> None:
     assert header(path) == []
 
 
-def test_a_quote_left_open_takes_what_csv_says(tmp_path: Path) -> None:
-    """It ends at the next quote, or with the file; nothing is raised, and what stands before it is read."""
+def test_a_quote_left_open_ends_with_its_line(tmp_path: Path) -> None:
+    """Unless it is closed as CSV says, before a comma or a line end: then it may be a cell of several lines."""
     path = tmp_path / "open.csv"
-    path.write_text('age,note\n20,a\n30,"b\n40,c\n50,d"\n60,e\n70,"f\n80,g\n', encoding="utf-8")
-    assert ages(path).tolist() == [20, 30, 60, 70]
+    files: dict[str, list[float]] = {
+        '20,a\n30,"b\n40,c\n50,d"\n60,e\n': [20, 30, 60],  # well-formed
+        '20,a\n30,"b\n40,c\n50,d" \n60,e\n': [20, 30, 60],  # so are blanks behind it, says many a writer
+        '70,"f\n80,g\n90,h\n': [70, 80, 90],
+        '70,"f\n80,"g"\n90,h\n': [70, 80, 90],
+        '70,"f\n80,""\n90,"h"\n100,""\n': [70, 80, 90, 100],
+        '"70,f\n80,g"h\n90,"i,""\n100,j\n': [math.nan, 80, 90, 100],
+        '70,"f\n80,"g\n90,"h\n100,i\n': [70, 80, 90, 100],
+        '70,"f,""\n80,"\n90,g\n': [70, 90],  # which is one cell of two lines
+        '70,"f\n80,g\n90': [70],  # cut off within a line, so within a cell of the last record
+    }
+    for text, expected in files.items():
+        path.write_text("age,note\n" + text, encoding="utf-8")
+        assert np.array_equal(ages(path), expected, equal_nan=True), text
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_one_broken_line_takes_no_other_record(tmp_path: Path, quoting: Any, end: str) -> None:
+    """Whatever one line holds, the records of a well-formed file around it stay as they are: 100 files of each kind.
+
+    But for cells that begin, quotes aside, with a comma or a line end: a quote left open may be closed there.
+    """
+    draw = random.Random(f"{quoting} {end}")
+    signs = ['"', '""', ",", "a", " ", "7", "\n", "\r", "\x00", "\u2028", "\x0c"]
+    path = tmp_path / "broken.csv"
+    for _ in range(100):
+        cells = ["".join(draw.choices(signs, k=draw.randrange(6))) for _ in range(6)]
+        table = [[20 + i, re.sub('^("*[ ,\r\n]+)+', "", cell), i] for i, cell in enumerate(cells)]
+        place, odd = draw.randrange(7), "".join(draw.choices(signs, k=draw.randrange(1, 12)))
+        odd = odd.replace("\n", " ").replace("\r", " ").strip() or "x"
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator=end, quoting=quoting).writerows(table[:place])
+        text.write(odd + end)
+        csv.writer(text, lineterminator=end, quoting=quoting).writerows(table[place:])
+        path.write_bytes(b"age,note,id" + end.encode() + text.getvalue().encode())
+        assert np.delete(ages(path), place).tolist() == [20 + i for i in range(6)], text.getvalue()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "age,note\u202820,Jane\u202830,Jane\n", "age,note\x8520,Jane\n", "age,note\x0c20,Jane\n",
+        'age,"no\rte"\n20,Jane\n',
+        "PAR1\x15\x04Jane\n", "a\x00g\x00e\x00\n\x00J\x00a\x00n\x00e\x00", "\x1f\x8b\x08Jane\n",
+    ],
+)  # fmt: skip
+def test_a_first_line_that_is_no_header_is_refused_unseen(tmp_path: Path, start: str) -> None:
+    """Lines that end otherwise, and files of another format: else `privet schema` would print rows as names."""
+    path = tmp_path / "other.csv"
+    path.write_bytes(start.encode("utf-8"))
+    with pytest.raises(InvalidParameter, match="Expected a CSV file") as caught:
+        header(path)
+    assert "Jane" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_blank_line_is_a_record_where_there_is_one_column(tmp_path: Path) -> None:
+    """A missing cell is all that such a record has; where there are more columns, a blank line is no record."""
+    path = tmp_path / "one.csv"
+    path.write_text("age\n20\n\n40\n", encoding="utf-8")
+    assert np.array_equal(ages(path), [20, math.nan, 40], equal_nan=True)
 
 
 def test_the_limit_is_lifted_for_our_readers_only(tmp_path: Path) -> None:

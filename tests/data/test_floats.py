@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privet.data import matrix, vector
+from privet.data import labels, matrix, person_numbers, vector
 from privet.data.cells import number_of
 from privet.errors import InvalidParameter
 
@@ -110,6 +110,28 @@ def test_long_tables_are_looked_at_whole() -> None:
         assert np.isnan(matrix(sparse.csr_array(given))[-1, -1])
 
 
+@pytest.mark.parametrize("place", [0, 2, 5])
+@pytest.mark.parametrize(
+    "odd", [[], [1], [1, 2], [1, 2, 3, 4], (), "Jane", b"abc", None, {}, 7.0, np.zeros(2), np.zeros((3, 3)), range(9)]
+)
+def test_a_row_of_another_length_is_missing_and_moves_no_other(odd: Any, place: int) -> None:
+    """In a list, whatever stands for one row, first or last: the others keep their bits, and nothing is refused."""
+    expected = np.array(rows(), dtype=np.float64)
+    expected[place] = math.nan
+    for kind in (list, tuple, deque):
+        table = kind([*rows()[:place], odd, *rows()[place + 1 :]])
+        assert same(matrix(table), expected)
+        assert same(matrix(table, columns=3), expected)
+
+
+def test_declared_columns_are_those_of_a_list_whatever_its_rows_are() -> None:
+    """With a declared number no row has a say, not even all of them; without, most have."""
+    assert same(matrix([[1.0, 2.0], [3.0, 4.0]], columns=3), np.full((2, 3), math.nan))
+    assert same(matrix([7, "Jane"], columns=2), np.full((2, 2), math.nan))
+    assert matrix([], columns=2).shape == (0, 2)
+    assert matrix([[1.0]] * 3 + [[1.0, 2.0]] * 2).shape == (5, 1)
+
+
 TYPES: dict[str, Any] = {
     "text array": np.array([["Jane", "b"]]),
     "bytes array": np.array([[b"Jane"]]),
@@ -144,8 +166,7 @@ SHAPES: dict[str, Any] = {
     "series": pd.Series([1.0]),
     "a number": 3.0,
     "a dict": {"a": [1.0]},
-    "ragged": [[1.0, 2.0], [1.0]],
-    "ragged by a cell": [[1.0, 2.0], "Jane"],
+    "mostly texts": [[1.0, 2.0], "Jane", "b"],
     "too wide": sparse.csr_array((3, 2**22 + 1)),
     "sparse vector": sparse.coo_array(np.array([1.0, 0.0])),
 }
@@ -169,7 +190,7 @@ def test_a_refusal_names_the_column_and_the_way_out() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        np.zeros((3, 2)), np.zeros(2), 3.0, [[1.0, 2.0]] * 3, [[1], [2, 3], [4]], pd.DataFrame(np.zeros((3, 2))),
+        np.zeros((3, 2)), np.zeros(2), 3.0, [[1.0, 2.0]] * 3, [[1, 2], [2, 3], 4], pd.DataFrame(np.zeros((3, 2))),
         np.array(["Jane", "b", "c"]), np.zeros(3, complex), pd.Series(["Jane", "b", "c"], dtype="string"),
         pd.Categorical([1, 2, 3]), pl.Series(["Jane", "b", "c"]), np.zeros(3, "M8[D]"), "Jane", None,
     ],
@@ -206,6 +227,23 @@ def test_what_numpy_cannot_read_is_refused_without_its_complaint() -> None:
         with pytest.raises(InvalidParameter, match="got Closed") as caught:
             read(Closed())
         assert caught.value.__context__ is None
+
+
+class Numbered:
+    """As little of a sequence as NumPy asks for, of which it would make one type."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, place: int) -> Any:
+        return [[0.0, 1.0], [1.0, "Jane"]][place]
+
+
+def test_no_common_type_is_made_of_cells() -> None:
+    """What declares no type itself is refused by its own, not by what NumPy would make of its cells."""
+    for read in (matrix, vector, person_numbers, labels):
+        with pytest.raises(InvalidParameter, match="got Numbered"):
+            read(Numbered())
 
 
 def test_what_numpy_can_read_is_read() -> None:

@@ -14,10 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from privet.data import grouped_by, labels, person_numbers, vector
+from privet.data.cells import Numbers
 from privet.data.tables import header, read
 from privet.errors import InvalidParameter
 from privet.preprocessing import Category, Number, Schema, Target, encode_target
-from privet.preprocessing.encoding import encode
+from privet.preprocessing.encoding import encode, features
 
 SCHEMA = Schema(
     columns={
@@ -141,6 +143,56 @@ def test_shapes_are_public_and_checked() -> None:
     assert "777" not in str(caught.value)
     with pytest.raises(InvalidParameter, match="one-dimensional"):
         encode(SCHEMA, {**COLUMNS, "age": np.zeros((4, 2))})
+
+
+DATES = [0, 10**15, None]
+KINDS: dict[str, Any] = {
+    "arrow dates": pa.array(DATES, pa.timestamp("s")),
+    "arrow levels of dates": pa.DictionaryArray.from_arrays([0, 1, None], pa.array(DATES[:2], pa.timestamp("s"))),
+    "arrow lists": pa.array([[1], [2], None]),
+    "polars dates": pl.Series([0, 2**30, None]).cast(pl.Date),
+    "polars times": pl.Series([0, 2**62, None]).cast(pl.Datetime("us")),
+    "polars lists": pl.Series([[1], [2], None]),
+    "pandas arrow dates": pd.Series(pa.array(DATES, pa.timestamp("s")), dtype=pd.ArrowDtype(pa.timestamp("s"))),
+    "pandas dates": pd.Series(pd.to_datetime(["2020-01-01", None, None])),
+    "pandas zoned dates": pd.Series(pd.to_datetime(["2020-01-01", None, None], utc=True)),
+    "pandas periods": pd.Series(pd.period_range("2020", periods=3)),
+    "dates": np.array(["2020-01-01", "2021-01-01", "NaT"], dtype="M8[D]"),
+    "complex": np.array([1, 2, 1j]),
+}
+
+
+@pytest.mark.parametrize("column", KINDS.values(), ids=list(KINDS))
+def test_a_column_of_another_type_is_refused_before_a_cell_is_read(column: Any) -> None:
+    """By its declared type, in every door alike: a date beyond the calendar would else raise by its value."""
+    table = {"age": column, "job": ["a"] * 3, "zip": [1] * 3, "own": [True] * 3, "y": ["no"] * 3}
+    doors: list[Any] = [
+        lambda: encode(SCHEMA, table), lambda: vector(column), lambda: labels(column), lambda: person_numbers(column),
+        lambda: grouped_by(table, "age"),
+        lambda: encode_target(Target(column="age", kind="label", values=("a",)), table),
+    ]  # fmt: skip
+    for door in doors:
+        with pytest.raises(InvalidParameter, match="to hold numbers or texts, got") as caught:
+            door()
+        assert caught.value.__context__ is None
+
+
+def test_a_text_that_is_no_text_is_read_as_in_a_file() -> None:
+    """Bytes that are no UTF-8 in a column declared as text: the other cells stay, and no error quotes it."""
+    ends = pa.py_buffer(np.array([0, 1, 5, 6], dtype=np.int32).tobytes())
+    broken = pa.Array.from_buffers(pa.string(), 3, [None, ends, pa.py_buffer(b"3Ja\xff\xfe7")])
+    for column in (broken, pa.chunked_array([broken]), pd.Series(broken, dtype=pd.ArrowDtype(pa.string()))):
+        assert np.array_equal(read({"a": column}, {"a": Numbers()})["a"], [3, np.nan, 7], equal_nan=True)
+        assert person_numbers(column).tolist() == [0, 2, 1]
+
+
+def test_a_code_book_without_names_has_no_features() -> None:
+    """As names may be learnt, and none be held by enough: the other columns are as they were, wherever it stands."""
+    age, none = Number(low=0, high=100), Category(values=())
+    for columns in ({"age": age, "job": none}, {"job": none, "age": age}):
+        table = {"age": [50, None], "job": ["Jane", None]}
+        assert features(Schema(columns=columns), table)[:, 0].tolist()[0] == 50
+        assert encode(Schema(columns=columns), table).shape == (2, 2)
 
 
 def test_files_with_odd_rows_are_read_in_silence(tmp_path: Path) -> None:

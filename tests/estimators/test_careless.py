@@ -38,7 +38,7 @@ def test_a_table_of_the_wrong_shape_is_refused_without_its_cells(table: np.ndarr
     ("table", "target"),
     [
         (np.zeros((137, 0)), np.zeros(137)),
-        ([[1.0, 2.0]] * 136 + [[1.0]], np.zeros(137)),
+        ([1.0] * 136 + [[1.0]], np.zeros(137)),
         (np.zeros((137, 2)), np.zeros((137, 2))),
         (np.zeros((137, 2)), [[1.0, 2.0]] * 136 + [[1.0]]),
         (np.zeros((137, 2)), np.zeros(136)),
@@ -147,3 +147,29 @@ def test_a_label_that_is_none_raises_nothing() -> None:
     labels[7] = ["yes"]
     model = LogisticRegression(epsilon=9, bounds=(0, 11), classes=["no", "yes"]).fit(X, labels)
     assert np.isfinite(model.coef_).all()
+
+
+def test_a_list_of_rows_has_a_public_width() -> None:
+    """Declared by `bounds` for each feature, or read off most rows, as the guarantee then says; none is refused."""
+    rows: list[Any] = X.tolist()
+    rows[7], rows[8] = [1.0], "Jane Doe"
+    said = "the number of columns, read off a list of rows, is public"
+    classes = [False, True]
+    for bounds, clause in (((0, 11), (said,)), (([0] * 3, [11] * 3), ())):
+        model = LogisticRegression(epsilon=9, bounds=bounds, classes=classes)
+        search = PrivateSearchCV(model, {"alpha": [0.0]}, epsilon=9)
+        for fitted in (model.fit(rows, Y), search.fit(rows, Y)):
+            assert tuple(c for c in fitted.guarantee_.assumptions if c == said) == clause
+        assert model.n_features_in_ == 3
+    assert said not in model.fit(X, Y).guarantee_.assumptions
+
+
+def test_a_search_refuses_a_target_of_texts_as_a_fit_does() -> None:
+    """By its declared type; a text among numbers is a missing target in both."""
+    model = LinearRegression(epsilon=9, bounds=(0, 11), target_range=(0, 11))
+    search = PrivateSearchCV(model, {"alpha": [0.0]}, epsilon=9)
+    mixed: list[Any] = ["Jane Doe", *X[1:, 0].tolist()]
+    for fit in (model.fit, search.fit):
+        with pytest.raises(InvalidParameter, match="y to be numbers, got text"):
+            fit(X, np.array(mixed))
+        assert fit(X, mixed)

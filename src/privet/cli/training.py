@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, get_args
@@ -9,9 +10,11 @@ from typing import Any, get_args
 import click
 
 from privet.cli.answers import Answering, answer, guarantee_record
+from privet.data.cells import number_of
 from privet.errors import InvalidParameter
 from privet.privacy import Budget, Neighbours
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 _epsilon = click.option("--epsilon", type=float, required=True, help="The epsilon to spend.")
 _delta = click.option("--delta", type=float, required=True, help="Probability left out of the promise, e.g. 1e-6.")
 _neighbours = click.option(
@@ -113,22 +116,16 @@ def predict(model: Path, table: Path, proba: bool) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if proba:
         odds = loaded.predict_proba(table).tolist()
-        writer.writerows([map(_harmless, target.classes if target is not None else ()), *odds])
+        writer.writerows([map(inert, target.classes if target is not None else ()), *odds])
         return
     values = loaded.predict(table).tolist()
-    column = target.column if target is not None else "target"
-    writer.writerows([_harmless(value)] for value in (column, *values))
+    writer.writerows([[inert(target.column if target is not None else "target")], *([inert(v)] for v in values)])
 
 
-def _harmless(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: a text that begins like one, and is no number, gets a '."""
-    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value
+def inert(cell: Any) -> Any:
+    """A cell that no spreadsheet executes: a text that would be a formula is quoted by an apostrophe."""
+    risky = isinstance(cell, str) and cell.startswith(_FORMULA) and math.isnan(number_of(cell))
+    return f"'{cell}" if risky else cell
 
 
 @click.command(cls=Answering, epilog="Python: privet.preprocessing.schema_skeleton(header)")

@@ -29,11 +29,9 @@ def number_of(cell: Any) -> float:
     kind = type(cell)
     if kind is float:
         return cell if math.isfinite(cell) else math.nan
-    if kind is not int and kind is not str and not _may_be_number(cell):
-        return math.nan
     try:
-        found = float(cell)
-    except (ValueError, TypeError, OverflowError):
+        found = float(cell) if kind is int or kind is str or _may_be_number(cell) else math.nan
+    except Exception:  # noqa: BLE001  # a cell's own methods may raise anything, and quote it
         return math.nan
     return found if math.isfinite(found) else math.nan
 
@@ -112,8 +110,14 @@ class Reader(ABC):
     def _objects(self, cells: Sequence[Any]) -> NDArray[Any]:
         # One memory for each type: 1 == True would be one key, but is two names.
         answers = {kind: Memory(self.one).__getitem__ for kind in (str, int, bool)}
-        found = (answers.get(type(cell), self.one)(cell) for cell in cells)
-        return np.fromiter(found, dtype=self.dtype, count=len(cells))
+
+        def answer(cell: Any) -> Any:
+            try:
+                return answers.get(type(cell), self.one)(cell)
+            except Exception:  # noqa: BLE001  # as in `number_of`
+                return self.missing
+
+        return np.fromiter(map(answer, cells), dtype=self.dtype, count=len(cells))
 
     def _plain(self, cells: NDArray[Any]) -> NDArray[Any]:
         values, inverse = np.unique(cells, return_inverse=True)
@@ -142,11 +146,11 @@ class Numbers(Reader):
         return found
 
     def _objects(self, cells: Sequence[Any]) -> NDArray[Any]:
-        if set(map(type, cells)) <= _PLAIN:
-            try:
+        try:
+            if set(map(type, cells)) <= _PLAIN:
                 return self._plain(np.array(cells, dtype=np.float64))
-            except OverflowError:  # some whole number beyond floats; below, each is judged alone
-                pass
+        except Exception:  # noqa: BLE001, S110  # e.g. a whole number beyond floats; below, each is judged alone
+            pass
         return super()._objects(cells)
 
 

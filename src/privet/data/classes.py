@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.data.cells import Cells, Coded, Reader, listed, number_of, text_of
-from privet.data.columns import cells_of, declared_as
+from privet.data.columns import cells_of
 from privet.data.floats import check_length
-from privet.errors import InvalidParameter
 
 
 def labels(y: Any, rows: int | None = None, *, name: str = "y") -> NDArray[Any]:
@@ -63,7 +62,7 @@ def places(y: Any, classes: Any, rows: int | None = None, *, name: str = "y") ->
 
     Examples
     --------
-    >>> places([7, "no", 8.0, "8", None, [7]], [7, 8])
+    >>> places([7, "no", 8.0, "8", None, [7, 8]], [7, 8])
     array([ 0., nan,  1.,  1., nan, nan])
     >>> places(["no", None, "Jane Doe", "yes"], ["no", "yes"])
     array([ 0., nan, nan,  1.])
@@ -157,12 +156,6 @@ class _Met(Reader):
 def _cells(y: Any, rows: int | None, name: str) -> Cells:
     """Labels as cells; refused by declared type, shape and length."""
     cells = cells_of(y, name=name)
-    what = declared_as(y) or declared_as(cells)
-    if what not in (None, "text", "categories"):
-        raise InvalidParameter(
-            f"Expected {name} to be labels, numbers or texts, got {what}: they could not be told apart by equality. "
-            "Map them to a public list of classes first."
-        )
     check_length(cells, rows, name)
     return cells
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
@@ -14,6 +15,7 @@ from privet.data.cells import Cells, Coded, listed
 from privet.errors import InvalidParameter
 
 _KINDS = {"c": "complex numbers", "M": "dates", "m": "spans of time", "U": "text", "S": "text", "T": "text"}
+_SCALARS = frozenset({float, int, str, bool, type(None)})
 _ARROW_TEXTS = ("string", "large_string", "string_view", "binary", "large_binary", "fixed_size_binary")
 _SERIES = (
     ("pandas", "Series"),
@@ -55,12 +57,13 @@ def rows_of(data: Any) -> list[Sequence[Any] | None] | None:
 def cells_of(column: Any, *, name: str = "each column") -> Cells:
     """One column of any kind as cells; refuses, on its shape, what is not one value a record.
 
-    Whole numbers stay exact, beside missing ones too. A table of one column is that column, and so is a list of nothing
-    but lists of one cell each; in any other list an item that is itself a list is a cell, of no number and no name.
+    Whole numbers stay exact, beside missing ones too. A table of one column is that column. In a list, an item that is
+    a list of one cell is that cell, and one of several is missing; a list of mostly such has another shape.
     """
     names = names_of(column)
     if names is not None and len(names) == 1:
         return cells_of(column_of(column, 0), name=name)
+    _check_cells(column, name)
     for package, kind in _SERIES:
         if is_of(column, package, kind):
             return {"pandas": _pandas_cells, "polars": _polars_cells, "pyarrow": _arrow_cells}[package](column)
@@ -73,28 +76,47 @@ def cells_of(column: Any, *, name: str = "each column") -> Cells:
     return cells
 
 
+def _check_cells(column: Any, name: str) -> None:
+    """Refuse a column that is declared to hold neither numbers nor texts, before any cell of it is looked at."""
+    what = declared_as(column)
+    if what not in (None, "text", "categories"):
+        raise InvalidParameter(
+            f"Expected {name} to hold numbers or texts, got {what}: they could not be told apart, or put in order, by "
+            "what is public. Convert the column to numbers or texts first."
+        )
+
+
 def _plain_cells(column: Any, name: str) -> Cells | None:
     """The cells of a sequence or an array of one column; None if there are several."""
     if not _is_sequence(column):
         array = array_of(column, name=name)
+        _check_cells(array, name)
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
         return array if array.ndim == 1 else None
     items = list(column)
-    if not items or any(_row(item) is None for item in items):
-        return items
-    rows = [row for item in items if (row := _row(item)) is not None]
-    return [row[0] for row in rows] if all(len(row) == 1 for row in rows) else None
+    rows = [_row(item) for item in items]
+    if (usual_width(rows) or 0) > 1:
+        return None
+    return [item if row is None else row[0] if len(row) == 1 else None for item, row in zip(items, rows, strict=True)]
+
+
+def usual_width(rows: Sequence[Sequence[Any] | None]) -> int | None:
+    """How many cells most items of a list hold; None if most are no rows. Of equally many the shorter count."""
+    counts = Counter(None if row is None else len(row) for row in rows)
+    return max(counts, key=lambda width: (counts[width], 1 if width is None else -width), default=None)
 
 
 def array_of(data: Any, *, name: str) -> NDArray[Any]:
-    """What NumPy knows how to read, as an array; the masks of a masked one are kept."""
+    """What says itself how to be an array, as one; the masks of a masked one are kept."""
     if isinstance(data, np.ma.MaskedArray):
         return data
     try:
+        if not hasattr(data, "__array__"):
+            memoryview(data)  # else NumPy would make one type of all cells
         return np.asarray(data)
-    except (TypeError, ValueError):
-        pass  # what is raised below must not remember an error that may quote cells
+    except Exception:  # noqa: BLE001, S110  # what is raised below must not remember an error that may quote cells
+        pass
     raise InvalidParameter(
         f"Expected {name} to be an array, a list or a frame, got {type(data).__name__}: it cannot be read as numbers. "
         "Convert it to a NumPy array first."
@@ -128,11 +150,15 @@ def _is_sequence(data: Any) -> bool:
 
 
 def _row(item: Any) -> Sequence[Any] | None:
-    if isinstance(item, list | tuple):
-        return item
-    if isinstance(item, np.ndarray) or is_of(item, "pandas", "Series"):
-        return listed(array_of(item, name="a row")) if np.ndim(item) == 1 else None
-    return list(item) if _is_sequence(item) else None
+    """The cells of an item that is a row; None for one that is none, or will not be read."""
+    try:
+        if type(item) in _SCALARS:
+            return None
+        if isinstance(item, np.ndarray) or is_of(item, "pandas", "Series"):
+            return listed(array_of(item, name="a row")) if np.ndim(item) == 1 else None
+        return list(item) if _is_sequence(item) else None
+    except Exception:  # noqa: BLE001  # of its own methods, and it may quote a cell
+        return None
 
 
 def _exact(values: NDArray[Any], missing: NDArray[np.bool_]) -> Cells:
@@ -160,8 +186,12 @@ def _pandas_cells(series: Any) -> Cells:
         return _exact(series.to_numpy(dtype=dtype.numpy_dtype, na_value=0), np.asarray(series.isna(), dtype=bool))
     if pandas.api.types.is_float_dtype(dtype):
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-    objects: list[Any] = series.to_numpy(dtype=object, na_value=None).tolist()
-    return objects
+    try:
+        objects: list[Any] = series.to_numpy(dtype=object, na_value=None).tolist()
+        return objects
+    except Exception:  # noqa: BLE001, S110  # as below
+        pass
+    return _arrow_cells(sys.modules["pyarrow"].array(held))
 
 
 def _polars_cells(series: Any) -> Cells:
@@ -180,8 +210,13 @@ def _arrow_cells(column: Any) -> Cells:
         return _exact(_arrow_array(column.fill_null(0)), _arrow_array(column.is_null()))
     if types.is_floating(column.type):
         return _arrow_array(column)
-    objects: list[Any] = column.to_pylist()
-    return objects
+    try:
+        objects: list[Any] = column.to_pylist()
+        return objects
+    except UnicodeDecodeError:  # which quotes a text that is no UTF-8, as others may have written it
+        pass
+    raw = column.cast(sys.modules["pyarrow"].large_binary()).to_pylist()
+    return [None if cell is None else cell.decode("utf-8", errors="replace") for cell in raw]  # as in a CSV file
 
 
 def _arrow_array(column: Any) -> NDArray[Any]:
@@ -227,5 +262,6 @@ def _arrow_type(dtype: Any) -> str | None:
     if str(dtype).split("[")[0] in _ARROW_TEXTS:
         return "text"
     if types.is_dictionary(dtype):
-        return "categories"
+        held = _arrow_type(dtype.value_type)
+        return "categories" if held in (None, "text") else held
     return "dates" if types.is_temporal(dtype) else "values of another kind"

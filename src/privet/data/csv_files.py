@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import sys
 import threading
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -17,13 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.data.cells import Memory, Reader
+from privet.errors import InvalidParameter
 
 _ROWS = 256  # in memory as text at a time; more would not fit the processor's cache, and take twice as long
 _LONGEST = 2**31 - 1 if sys.platform == "win32" else sys.maxsize
+_CELL = r'(?:"(?:[^"]++|"")*+"[ \t]*+|(?!")[^,\r\n]*+)'
+_NO_TEXT = ("Cc", "Zl", "Zp")  # what Unicode says of control characters and line separators
+_WELL_QUOTED = re.compile(rf"{_CELL}(?:,{_CELL})*+[\r\n]*+")
 
 
 def csv_header(path: str | PathLike[str]) -> list[str]:
-    """The names in the first line of a file. That line is read alone: a quote left open in it ends with it."""
+    """The names in the first line of a file. That line is read alone: a quote left open in it ends with it.
+
+    Refused is, without a word of it, a first line that is no text: of a file of another format it may hold anything.
+    """
     return _first(path)[0]
 
 
@@ -37,7 +46,7 @@ def csv_columns(path: str | PathLike[str], readers: Mapping[str, Reader]) -> dic
             (parts[name], present.index(name), Memory(reader.one).__getitem__, reader.dtype)
             for name, reader in readers.items()
         ]
-        records = _records(csv.reader(_lines(lines, end)), len(present))
+        records = _records(_rows(_lines(lines, end)), len(present))
         while block := list(islice(records, _ROWS)):
             cells = list(zip(*block, strict=True))
             for kept, place, function, dtype in columns:
@@ -75,12 +84,54 @@ _LIMIT = _Limit()
 
 
 def _records(rows: Any, width: int) -> Iterator[Sequence[str]]:
-    """The rows, each of `width` cells: short ones are filled with empty cells, long ones cut, blank lines skipped."""
+    """The rows, each of `width` cells: short ones are filled with empty cells, long ones cut.
+
+    A blank line is no record, but in a file of one column, where it is one whose cell is missing.
+    """
     for row in rows:
         if len(row) == width:
             yield row
-        elif row:
+        elif row or width == 1:
             yield [*row[:width], *[""] * (width - len(row))]
+
+
+def _rows(lines: Iterator[str]) -> Iterator[list[str]]:
+    """The cells of each record, which is a line, or several where a quoted cell goes on in the next.
+
+    A quote is closed before a comma or the end of a line; blanks may follow it. Where something else follows, or the
+    file ends, it was left open by mistake, and ends with its own line: the next line is a record of its own. But if the
+    file ends in the middle of a line, it was cut off there, and what is left of its last record is one record.
+    """
+    source = _Source(lines)
+    for row in csv.reader(source):
+        taken = source.taken
+        source.taken, cut = [], source.ended and not taken[-1].endswith(("\r", "\n"))
+        if len(taken) == 1 or cut or _WELL_QUOTED.fullmatch("".join(taken)):
+            yield row
+        else:
+            source.again += reversed(taken[1:])
+            yield next(csv.reader(taken[:1]))
+
+
+class _Source:
+    """Lines that remember which were taken, and can be put back; `ended` once more was asked for than there is."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.taken: list[str] = []
+        self.again: list[str] = []
+        self.ended = False
+
+    def __iter__(self) -> _Source:
+        return self
+
+    def __next__(self) -> str:
+        line = self.again.pop() if self.again else next(self._lines, None)
+        self.ended = line is None
+        if line is None:
+            raise StopIteration
+        self.taken.append(line)
+        return line
 
 
 def _lines(lines: Any, end: str) -> Iterator[str]:
@@ -97,9 +148,20 @@ def _lines(lines: Any, end: str) -> Iterator[str]:
 
 def _first(path: str | PathLike[str]) -> tuple[list[str], str]:
     """The names in the first line, and how lines end, as that one does: no later cell can decide it."""
-    with _opened(path, "") as lines, _LIMIT.lifted():
+    with _opened(path, "") as lines:
         line = lines.readline()
-        return [name.strip() for name in next(csv.reader([line]), [])], "\r" if line.endswith("\r") else "\n"
+    end = "\r" if line.endswith("\r") else "\n"
+    text = line.rstrip("\r\n")
+    # whether a carriage return in a quote ends the line or not, nothing says; nor does a separator of Unicode's
+    if any(unicodedata.category(sign) in _NO_TEXT for sign in text.replace("\t", "")) or (
+        end == "\r" and text.count('"') % 2
+    ):
+        raise InvalidParameter(
+            "Expected a CSV file in UTF-8 whose first line names the columns, got control characters in that line, or "
+            "a quote left open at a carriage return: rows could be taken for names. Save the table as CSV."
+        )
+    with _LIMIT.lifted():
+        return [name.strip() for name in next(csv.reader([text]), [])], end
 
 
 def _opened(path: str | PathLike[str], end: str) -> Any:

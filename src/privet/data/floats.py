@@ -9,41 +9,44 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privet.data.cells import Cells, Coded, Numbers
-from privet.data.columns import array_of, cells_of, column_of, declared_as, is_of, names_of, rows_of
+from privet.data.columns import array_of, cells_of, column_of, declared_as, is_of, names_of, rows_of, usual_width
 from privet.errors import InvalidParameter
 
 _MOST_COLUMNS = 2**22  # then a squared norm in units of 2^-15 is below 2^52, an exact float
 _VALUES = 1 << 17  # looked at together: a block and what is made of it stay in a core's own cache
 
 
-def matrix(X: Any, *, name: str = "X") -> Any:
+def matrix(X: Any, *, name: str = "X", columns: int | None = None) -> Any:
     """`X` as (records, features) floats, dense or CSR; a cell that is no finite number is NaN. Private.
 
     Promise: each cell is read alone, so an odd one (a text, a date, a list, a number beyond floats, infinity) changes
     no other and raises nothing; a text that reads as a number is that number. What is refused is refused on public
-    facts: the number of dimensions and of columns, rows of unequal lengths, and declared types (text, categories,
-    dates, complex numbers); no error holds a cell.
+    facts: the number of dimensions and of columns, and declared types (text, categories, dates, complex numbers); no
+    error holds a cell.
     Edges: float64 and float32 arrays and CSR matrices of those types are returned as they are, not copied, unless some
-    value is infinite; all else becomes float64. An item of a list that is no row makes the rows unequal.
+    value is infinite; all else becomes float64. A list declares no shape: it has `columns` columns, or without that as
+    many as most of its rows, which is then taken as public; an item that is no such row is a record of missing cells.
 
     Parameters
     ----------
     X : an array, a list of rows, a frame of pandas, polars or pyarrow, or a sparse matrix; private
     name : what errors call it; public
+    columns : how many columns a list of rows has; public
 
     Examples
     --------
-    >>> matrix([[1, 2], [3, "Jane Doe"], ["5", None]])
+    >>> matrix([[1, 2], [3, "Jane Doe"], ["5", None], [7, 8, 9]])
     array([[ 1.,  2.],
            [ 3., nan],
-           [ 5., nan]])
+           [ 5., nan],
+           [nan, nan]])
     """
     if sparse.issparse(X):
         found = _from_sparse(X, name)
     elif (names := names_of(X)) is not None:
         found = _from_frame(X, names, name)
     elif (rows := rows_of(X)) is not None:
-        found = _from_rows(rows, name)
+        found = _from_rows(rows, usual_width(rows) if columns is None else columns, name)
     else:
         found = _from_array(array_of(X, name=name), name)
     _check_width(found.shape[1], name)
@@ -67,7 +70,7 @@ def vector(y: Any, rows: int | None = None, *, name: str = "y") -> NDArray[np.fl
     array([ 1.,  2., nan, nan,  1.])
     """
     cells = cells_of(y, name=name)
-    what = declared_as(y) or declared_as(cells)
+    what = declared_as(y) or declared_as(cells)  # text, or categories
     if what is not None:
         raise InvalidParameter(
             f"Expected {name} to be numbers, got {what}: a loss needs numbers. Map labels to numbers with a public "
@@ -119,16 +122,12 @@ def _from_frame(data: Any, names: list[str], name: str) -> NDArray[Any]:
     return found
 
 
-def _from_rows(rows: list[Any], name: str) -> NDArray[np.float64]:
-    if all(row is None for row in rows):
+def _from_rows(rows: list[Any], width: int | None, name: str) -> NDArray[np.float64]:
+    if width is None:
         raise _wrong_dimensions(1, name)
-    width = next(len(row) for row in rows if row is not None)
-    if any(row is None or len(row) != width for row in rows):
-        raise InvalidParameter(
-            f"Expected {name} to have rows of one length, got rows of unequal lengths: they are no table. Pass as many "
-            "numbers for each record."
-        )
-    found: NDArray[np.float64] = Numbers().read([cell for row in rows for cell in row]).reshape(len(rows), width)
+    missing = [None] * width
+    cells = [cell for row in rows for cell in (row if row is not None and len(row) == width else missing)]
+    found: NDArray[np.float64] = Numbers().read(cells).reshape(len(rows), width)
     return found
 
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.data.cells import Names, digits, number_of, text_of
-from privet.data.columns import cells_of, declared_as
+from privet.data.columns import cells_of
 from privet.data.tables import read
-from privet.errors import InvalidParameter
 from privet.randomness import Random, integers_below
 
 IntArray = NDArray[np.int64]
@@ -37,15 +36,8 @@ def person_numbers(labels: Any) -> IntArray:
     >>> person_numbers(["bob", "ann", None, "bob"])
     array([ 1,  0, -1,  1])
     """
-    cells = cells_of(labels, name="groups")
-    what = declared_as(labels) or declared_as(cells)
-    if what not in (None, "text", "categories"):
-        raise InvalidParameter(
-            f"Expected groups to be one label a row, numbers or texts, got {what}: nobody's rows could be put "
-            "together. Pass a column of ids, dates as text."
-        )
     reader = _Labels()
-    return reader.ranked(reader.read(cells))[1]
+    return reader.ranked(reader.read(cells_of(labels, name="groups")))[1]
 
 
 def grouped_by(table: Any, column: str) -> IntArray:

@@ -60,11 +60,8 @@ def read(table: Any, readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
     check_header(table, list(readers))
     if isinstance(table, str | PathLike):
         return csv_columns(table, readers)
-    if isinstance(table, list | tuple):
-        rows = [row if isinstance(row, Mapping) else {} for row in table]
-        return {name: reader.read([row.get(name) for row in rows]) for name, reader in readers.items()}
     columns = zip(readers.items(), _columns(table, list(readers)), strict=True)
-    found = {name: reader.read(cells_of(column)) for (name, reader), column in columns}
+    found = {name: reader.read(cells_of(column, name=f"column {name!r}")) for (name, reader), column in columns}
     if len({len(values) for values in found.values()}) > 1:
         raise InvalidParameter(
             "Expected columns of one length, got several: cells of different records would be put together. "
@@ -88,6 +85,14 @@ def check_header(table: Any, names: Sequence[str]) -> None:
             )
 
 
+def _cell(row: Any, name: str) -> Any:
+    """The cell of that name in a row of a list; None if there is none, or the row will not be read."""
+    try:
+        return row.get(name) if isinstance(row, Mapping) else None
+    except Exception:  # noqa: BLE001  # of its own methods, and it may quote a cell
+        return None
+
+
 def _columns(table: Any, names: Sequence[str]) -> Iterator[Any]:
     """The columns of these names, each of which is there once."""
     framed = names_of(table)
@@ -97,6 +102,8 @@ def _columns(table: Any, names: Sequence[str]) -> Iterator[Any]:
     if isinstance(table, Mapping):
         keys = {str(key): key for key in table}
         return (table[keys[name]] for name in names)
+    if isinstance(table, list | tuple):
+        return ([_cell(row, name) for row in table] for name in names)
     return (table[name] for name in names)
 
 

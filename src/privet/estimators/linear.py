@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -26,7 +26,7 @@ from privet.estimators.reserving import reserve, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
-from privet.preprocessing.scaling import Scaling
+from privet.preprocessing.scaling import Scaling, declared_columns
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
 from privet.problems import LinearProblem
 from privet.problems.grouped import numbered
@@ -139,7 +139,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         """
         with undone_on_failure(self):
             self._check()
-            before = upstream()
+            before = (*upstream(), *self._assumed(X))
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
             if outline.little:
@@ -197,9 +197,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             sparse=not isinstance(table, np.ndarray),
         )
 
+    def _assumed(self, X: Any) -> tuple[str, ...]:
+        """What is taken as public of a table: of a list of rows, which declares no shape, how long most of them are."""
+        read_off = isinstance(X, Sequence) and declared_columns(self.bounds) is None
+        return ("the number of columns, read off a list of rows, is public",) if read_off else ()
+
     def _table(self, X: Any, *, reset: bool) -> Any:
         """`X` as numbers, checked on public facts: its declared type, its shape, its columns."""
-        table = matrix(X)
+        table = matrix(X, columns=declared_columns(self.bounds) if reset else None)
         validate_data(self, X if hasattr(X, "columns") else table, reset=reset, skip_check_array=True)
         # how many rows there are is private under "add_remove", so none must do there
         if table.shape[0] == 0 and reset and self.neighbours != "add_remove":

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from privet import accounting
 from privet._checks import between
 from privet.accounting import Event, Gaussian, calibrate, random_trials
-from privet.data import labels
+from privet.data import labels, vector
 from privet.errors import Interrupted, InvalidParameter, PrivetError, SmallEffectiveSample
 from privet.estimators.best_model import BestModel
 from privet.estimators.linear import PrivateLinearModel
@@ -154,8 +154,8 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         if y is None:
             raise InvalidParameter("Expected targets to score by, got y=None: nothing could be compared. Pass y.")
         table = model._table(X, reset=True)
-        target = labels(y, table.shape[0])
-        return table, target, self._take_classes(model, target)
+        target = (labels if is_classifier(model) else vector)(y, table.shape[0])
+        return table, target, (*model._assumed(X), *self._take_classes(model, target))
 
     def _candidates(self) -> list[dict[str, Any]]:
         if not isinstance(self.estimator, PrivateLinearModel):

@@ -149,6 +149,21 @@ def scaling_from(bounds: Any, columns: int, *, intercept: bool) -> Scaling:
     return Scaling(low=low.copy(), high=high.copy(), intercept=intercept, norm=math.sqrt(columns))
 
 
+def declared_columns(bounds: Any) -> int | None:
+    """For how many features `bounds` are: None if they are numbers for all of them, or no bounds.
+
+    Examples
+    --------
+    >>> declared_columns((0, [1, 2, 3])), declared_columns((0, 1)), declared_columns(None)
+    (3, None, None)
+    """
+    try:
+        most = max(np.size(end) for end in bounds)
+    except (TypeError, ValueError):
+        return None
+    return most if most > 1 else None
+
+
 def given_scaling(bounds: Any, row_norm: float | None, columns: int, *, intercept: bool) -> Scaling | None:
     """The scaling that a caller's `bounds` or `row_norm` say, or None; with both, `row_norm` is of rows once scaled."""
     if bounds is None and row_norm is None:
