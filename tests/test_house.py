@@ -82,6 +82,9 @@ ACCOUNTING = [
     "excess",
     "calibrate",
     "compare",
+    "truncated_poisson",
+    "matrix_mechanism",
+    "foreign_events",
     "filters",
     "tradeoff",
 ]
@@ -99,6 +102,7 @@ INNER = {
         "elementary",
         "sampled",
         "selected",
+        "few_outcomes",
         "dominating",
     ],
     "fourier": ["lattice_laws", "pilot", "composed_law", "brackets"],

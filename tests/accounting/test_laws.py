@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from privet.accounting import (
     Approximate,
     Bounds,
+    DiscreteGaussian,
+    DiscreteLaplace,
     Event,
     ExponentialMechanism,
     Gaussian,
+    KaryResponse,
     Laplace,
     Pure,
     RandomizedResponse,
@@ -51,6 +54,9 @@ BASE: dict[str, Callable[[float], Event]] = {
     "approximate": lambda s: Approximate(epsilon=1 / s, delta=1e-8),
     "exponential": lambda s: ExponentialMechanism(epsilon=1 / s),
     "concentrated": lambda s: ZeroConcentrated(rho=0.5 / s**2),
+    "kary": lambda s: KaryResponse(epsilon=1 / s, answers=4),
+    "discrete laplace": lambda s: DiscreteLaplace(scale=s, clip=2),
+    "gaussian on a grid": lambda s: DiscreteGaussian(noise_multiplier=s),
 }
 
 

@@ -15,10 +15,13 @@ from privet.accounting.event_json import from_json, to_json
 from privet.accounting.events import (
     Approximate,
     Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
     Event,
     ExponentialMechanism,
     FixedSizeSampled,
     Gaussian,
+    KaryResponse,
     Laplace,
     NegativeBinomialTrials,
     PoissonSampled,
@@ -30,19 +33,25 @@ from privet.accounting.events import (
     ZeroConcentrated,
 )
 from privet.accounting.filters import RenyiFilter, ZeroConcentratedFilter
+from privet.accounting.foreign_events import from_dp_accounting, from_opacus
+from privet.accounting.matrix_mechanism import matrix_mechanism
 from privet.accounting.privacy_profile import profile
 from privet.accounting.query import bounds, delta, epsilon, guarantee
 from privet.accounting.selection import mean_trials, random_trials
+from privet.accounting.truncated_poisson import truncated_poisson
 
 __all__ = [
     "Approximate",
     "Bounds",
     "Comparison",
     "Composed",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "Event",
     "ExponentialMechanism",
     "FixedSizeSampled",
     "Gaussian",
+    "KaryResponse",
     "Laplace",
     "NegativeBinomialTrials",
     "PoissonSampled",
@@ -60,10 +69,14 @@ __all__ = [
     "compare",
     "delta",
     "epsilon",
+    "from_dp_accounting",
     "from_json",
+    "from_opacus",
     "guarantee",
+    "matrix_mechanism",
     "mean_trials",
     "profile",
     "random_trials",
     "to_json",
+    "truncated_poisson",
 ]

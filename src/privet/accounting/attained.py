@@ -51,7 +51,9 @@ def _unwrapped(run: ev.Event, neighbours: Neighbours) -> list[tuple[ev.Event, in
 
 def _is_attained(leaf: ev.Event) -> bool:
     inner = one_gaussian(leaf.event) if isinstance(leaf, ev.PoissonSampled) else leaf
-    return isinstance(inner, ev.Gaussian | ev.Laplace) or isinstance(leaf, ev.RandomizedResponse)
+    return isinstance(inner, ev.Gaussian | ev.Laplace | ev.DiscreteLaplace) or isinstance(
+        leaf, ev.RandomizedResponse | ev.KaryResponse
+    )
 
 
 def _alone(leaf: ev.Event) -> ev.Event | None:
@@ -71,7 +73,9 @@ def _opposed(leaf: ev.Event) -> ev.Event | None:
             return replace(leaf, noise_multiplier=noise / 2)
         case ev.Laplace(scale=scale):
             return replace(leaf, scale=scale / 2)
-        case ev.RandomizedResponse():
+        case ev.DiscreteLaplace(scale=scale, clip=clip):
+            return replace(leaf, scale=scale / 2, clip=2 * clip)
+        case ev.RandomizedResponse() | ev.KaryResponse():
             return leaf
     return None
 

@@ -98,8 +98,8 @@ class FixedSizeSampled(Event):
     def __post_init__(self) -> None:
         _is_event(self.event)
         _can_be_sampled(self.event)
-        _count(self, "batch")
-        _count(self, "records")
+        count(self, "batch")
+        count(self, "records")
         if self.batch > self.records:
             raise InvalidParameter(
                 f"Expected batch to be at most records, got {self.batch} of {self.records}: "
@@ -119,7 +119,7 @@ class Repeated(Event):
 
     def __post_init__(self) -> None:
         _is_event(self.event)
-        _count(self, "count")
+        count(self, "count")
 
     def __repr__(self) -> str:
         return f"{_wrapped(self.event)} * {self.count}"
@@ -260,6 +260,14 @@ def _is_event(event: object) -> None:
         )
 
 
-def _count(event: Event, name: str) -> None:
-    because, use = "a run has a public, whole number of steps and records", f"Round {name} yourself, upwards."
-    object.__setattr__(event, name, whole(name, getattr(event, name), most=MOST_STEPS, because=because, use=use))
+def count(
+    event: Event,
+    name: str,
+    *,
+    least: int = 1,
+    because: str = "a run has a public, whole number of steps and records",
+    use: str = "Round it yourself, upwards.",
+) -> None:
+    """Refuse what is no whole number from `least` on, or fits no float; keep others as plain ones."""
+    found = whole(name, getattr(event, name), least=least, most=MOST_STEPS, because=because, use=use)
+    object.__setattr__(event, name, found)

@@ -21,6 +21,9 @@ _KINDS: dict[str, tuple[type[ev.Event], tuple[str, ...]]] = {
     "gaussian": (ev.Gaussian, ("noise_multiplier",)),
     "laplace": (ev.Laplace, ("scale",)),
     "randomized_response": (ev.RandomizedResponse, ("epsilon",)),
+    "kary_response": (ev.KaryResponse, ("epsilon", "answers")),
+    "discrete_laplace": (ev.DiscreteLaplace, ("scale", "clip")),
+    "discrete_gaussian": (ev.DiscreteGaussian, ("noise_multiplier",)),
     "pure": (ev.Pure, ("epsilon",)),
     "approximate": (ev.Approximate, ("epsilon", "delta")),
     "exponential_mechanism": (ev.ExponentialMechanism, ("epsilon",)),
@@ -33,7 +36,7 @@ _KINDS: dict[str, tuple[type[ev.Event], tuple[str, ...]]] = {
     "composed": (ev.Composed, ("parts",)),
     "under": (ev.Under, ("neighbours", "event")),
 }
-_COUNTS = ("count", "batch", "records")
+_COUNTS = ("count", "batch", "records", "answers", "clip")
 _LARGEST = sys.float_info.max
 _KIND_OF = {kind_class: kind for kind, (kind_class, _) in _KINDS.items()}
 

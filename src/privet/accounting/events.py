@@ -19,6 +19,7 @@ from privet.accounting.event_algebra import (
     PoissonTrials,
     Repeated,
     Under,
+    count,
     real,
     relations,
 )
@@ -28,10 +29,13 @@ __all__ = [
     "MOST_STEPS",
     "Approximate",
     "Composed",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "Event",
     "ExponentialMechanism",
     "FixedSizeSampled",
     "Gaussian",
+    "KaryResponse",
     "Laplace",
     "NegativeBinomialTrials",
     "PoissonSampled",
@@ -82,6 +86,55 @@ class RandomizedResponse(Event):
 
     def __repr__(self) -> str:
         return f"RandomizedResponse(epsilon={self.epsilon!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class KaryResponse(Event):
+    """Each record gives one of `answers` answers, the true one with odds e^epsilon : 1 against each other one."""
+
+    epsilon: float
+    answers: int
+
+    def __post_init__(self) -> None:
+        real(self, "epsilon", unit="log odds of the true answer")
+        count(self, "answers", least=2, because="with one answer there is no question", use="Count all answers.")
+
+    def __repr__(self) -> str:
+        return f"KaryResponse(epsilon={self.epsilon!r}, answers={self.answers!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class DiscreteLaplace(Event):
+    """One whole-number sum of records within ±`clip` units each, plus noise z with P(z) ∝ exp(−|z| ÷ (scale × clip)).
+
+    The scale is in units of the clip, as that of `Laplace` is; the clip is a whole number of units of the grid.
+    """
+
+    scale: float
+    clip: int = 1
+
+    def __post_init__(self) -> None:
+        real(self, "scale", unit="Laplace scale ÷ clip", up=False)
+        count(self, "clip", because="sums on a grid move by whole units", use="Use 1 for a count of records.")
+
+    def __repr__(self) -> str:
+        return f"DiscreteLaplace(scale={self.scale!r}, clip={self.clip!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class DiscreteGaussian(Event):
+    """A clipped sum on a grid, with discrete Gaussian noise on every coordinate, in the same grid.
+
+    The noise is z with P(z) ∝ exp(−z²/2s²), s = noise_multiplier × clip; its standard deviation is a little below s.
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        real(self, "noise_multiplier", unit="noise parameter ÷ clip", up=False)
+
+    def __repr__(self) -> str:
+        return f"DiscreteGaussian(noise_multiplier={self.noise_multiplier!r})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -44,14 +44,16 @@ def _pure_epsilon(leaf: ev.Event, neighbours: Neighbours) -> float | None:
             return sensitivity(neighbours) / scale if scale else math.inf
         case ev.Pure(epsilon=epsilon) | ev.ExponentialMechanism(epsilon=epsilon):
             return float(epsilon)
-        case ev.RandomizedResponse(epsilon=epsilon) if neighbours != "add_remove":
+        case ev.DiscreteLaplace(scale=scale):
+            return sensitivity(neighbours) / scale if scale else math.inf
+        case ev.RandomizedResponse(epsilon=epsilon) | ev.KaryResponse(epsilon=epsilon) if neighbours != "add_remove":
             return float(epsilon)
     return None
 
 
 def _rho(leaf: ev.Event, neighbours: Neighbours) -> float:
     match leaf:
-        case ev.Gaussian(noise_multiplier=noise):
+        case ev.Gaussian(noise_multiplier=noise) | ev.DiscreteGaussian(noise_multiplier=noise):
             return conversions.gaussian_rho(sensitivity(neighbours) / noise) if noise else math.inf
         case ev.ZeroConcentrated(rho=rho):
             return float(rho)

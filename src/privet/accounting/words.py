@@ -53,7 +53,7 @@ def assumptions(run: ev.Event, neighbours: Neighbours) -> tuple[str, ...]:
     batched = ev.PoissonSampled | ev.FixedSizeSampled
     inner = [part for leaf in kinds for part, _ in leaves(leaf.event if isinstance(leaf, batched) else leaf)]
     found = []
-    if any(isinstance(leaf, ev.Gaussian | ev.Laplace) for leaf in inner):
+    if any(isinstance(leaf, ev.Gaussian | ev.Laplace | ev.DiscreteLaplace | ev.DiscreteGaussian) for leaf in inner):
         found.append("each record's contribution is clipped before summation and the noise is drawn as described")
     if any(isinstance(leaf, batched) for leaf in kinds):
         found.append("batches are drawn afresh at each step and stay secret")

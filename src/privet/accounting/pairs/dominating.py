@@ -15,12 +15,20 @@ from privet.accounting.pairs.elementary import (
     DiscretePair,
     GaussianPair,
     LaplacePair,
-    mixed_loss,
+)
+from privet.accounting.pairs.few_outcomes import (
+    EVERYTHING,
+    answers,
+    fixed_answers,
+    kary_answers,
+    lattice_laplace,
+    sampled,
 )
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Pair
 from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
 from privet.accounting.pairs.selected import MomentsOnly, SelectedBound, log_mean_trials
+from privet.accounting.theorems.conversions import gaussian_rho
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 
@@ -100,19 +108,27 @@ def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
     moves = sensitivity(neighbours)
     match leaf:
         case ev.Gaussian(noise_multiplier=noise):
-            return _both(GaussianPair(_ratio(moves, noise)) if noise else _EVERYTHING)
+            return _both(GaussianPair(_ratio(moves, noise)) if noise else EVERYTHING)
         case ev.Laplace(scale=scale):
-            return _both(LaplacePair(_ratio(moves, scale)) if scale else _EVERYTHING)
+            return _both(LaplacePair(_ratio(moves, scale)) if scale else EVERYTHING)
         case ev.RandomizedResponse(epsilon=epsilon):
             if neighbours == "add_remove":
                 raise _refusal(leaf, neighbours, "the number of answers tells how many records there are")
-            return _both(_answers(epsilon, 0.0))
+            return _both(answers(epsilon, 0.0))
+        case ev.KaryResponse(epsilon=epsilon, answers=most):
+            if neighbours == "add_remove":
+                raise _refusal(leaf, neighbours, "the number of answers tells how many records there are")
+            return _both(kary_answers(epsilon, most))
+        case ev.DiscreteLaplace():
+            return _both(_lattice_laplace(leaf, neighbours, moves))
+        case ev.DiscreteGaussian(noise_multiplier=noise):  # Canonne, Kamath and Steinke 2020, theorem 14
+            return _both(ConcentratedBound(gaussian_rho(_ratio(moves, noise))) if noise else EVERYTHING)
         case ev.Pure(epsilon=epsilon):
-            return _both(_answers(epsilon, 0.0))
+            return _both(answers(epsilon, 0.0))
         case ev.Approximate(epsilon=epsilon, delta=delta):
-            return _both(_answers(epsilon, delta))
+            return _both(answers(epsilon, delta))
         case ev.ExponentialMechanism(epsilon=epsilon):
-            return _both(BoundedRangePair(epsilon) if epsilon else _answers(0.0, 0.0))
+            return _both(BoundedRangePair(epsilon) if epsilon else answers(0.0, 0.0))
         case ev.ZeroConcentrated(rho=rho):
             return _both(ConcentratedBound(rho))
         case ev.NegativeBinomialTrials(event=inner, shape=shape, stop=stop):
@@ -168,16 +184,18 @@ def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbour
         raise _refusal(leaf, neighbours, why)
     match inner:
         case ev.Gaussian():
-            return _sampled(_EVERYTHING, rate)
+            return sampled(EVERYTHING, rate)
         case ev.Laplace(scale=scale) if scale > 0:
             distance = _ratio(1.0, scale)
             return SampledLaplacePair(rate, distance, "remove"), SampledLaplacePair(rate, distance, "add")
         case ev.Laplace():
-            return _sampled(_EVERYTHING, rate)
+            return sampled(EVERYTHING, rate)
+        case ev.DiscreteLaplace():
+            return sampled(_lattice_laplace(inner, neighbours, 1.0), rate)
         case ev.Pure(epsilon=epsilon) | ev.ExponentialMechanism(epsilon=epsilon):
-            return _sampled(_answers(epsilon, 0.0), rate)
+            return sampled(answers(epsilon, 0.0), rate)
         case ev.Approximate(epsilon=epsilon, delta=delta):
-            return _sampled(_answers(epsilon, delta), rate)
+            return sampled(answers(epsilon, delta), rate)
     raise _refusal(leaf, neighbours, "only single mechanisms with a dominating pair can be sampled")
 
 
@@ -190,18 +208,29 @@ def _fixed_size(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighb
         case ev.Gaussian(noise_multiplier=noise) if noise > 0:
             return _both(FixedSizePair(rate, _ratio(2.0, noise)))
         case ev.Gaussian(noise_multiplier=0) | ev.Laplace(scale=0):
-            return _both(_fixed_answers(_EVERYTHING, rate))
+            return _both(fixed_answers(EVERYTHING, rate))
         case ev.Laplace(scale=scale):
-            return _both(_fixed_answers(_answers(_ratio(2.0, scale), 0.0), rate))
+            return _both(fixed_answers(answers(_ratio(2.0, scale), 0.0), rate))
+        case ev.DiscreteLaplace():
+            return _both(fixed_answers(_lattice_laplace(inner, neighbours, 2.0), rate))
     if neighbours == "zero_out":
         why = "sampling replaces other records of the batch, of which a promise for zeroed-out ones says nothing"
         raise _refusal(leaf, neighbours, why)
     match inner:
         case ev.Pure(epsilon=epsilon) | ev.ExponentialMechanism(epsilon=epsilon):
-            return _both(_fixed_answers(_answers(epsilon, 0.0), rate))
+            return _both(fixed_answers(answers(epsilon, 0.0), rate))
         case ev.Approximate(epsilon=epsilon, delta=delta):
-            return _both(_fixed_answers(_answers(epsilon, delta), rate))
+            return _both(fixed_answers(answers(epsilon, delta), rate))
     raise _refusal(leaf, neighbours, "only single mechanisms with a dominating pair can be sampled")
+
+
+def _lattice_laplace(leaf: ev.DiscreteLaplace, neighbours: Neighbours, moves: float) -> DiscretePair:
+    units = round(moves) * leaf.clip
+    if units > 256:
+        raise _refusal(
+            leaf, neighbours, "beyond 256 units a step its pair is not computed; 1 ÷ scale is a pure epsilon"
+        )
+    return lattice_laplace(units, _ratio(1.0, leaf.scale) / leaf.clip) if leaf.scale else EVERYTHING
 
 
 def _ratio(sensitivity: float, noise: float) -> float:
@@ -220,68 +249,3 @@ def _refusal(leaf: ev.Event, neighbours: Neighbours, why: str) -> NoProvenBound:
         "Ask under another relation, or describe the release by an event that has a proof, "
         "such as Approximate(epsilon=..., delta=...)."
     )
-
-
-# --- mechanisms with finitely many outcomes: (P-mass, Q-mass) of each, an infinite loss where Q has none ------------
-
-_EVERYTHING = DiscretePair((), (), 1.0)  # noise 0: the loss is infinite
-
-
-def _answers(epsilon: float, delta: float) -> DiscretePair:
-    """The pair of all (epsilon, delta)-private mechanisms (Kairouz, Oh and Viswanath 2015)."""
-    if epsilon == 0:
-        return DiscretePair((0.0,), (1 - delta,), delta)
-    heads = 1 / (1 + math.exp(-epsilon))
-    tails = 1 / (1 + math.exp(epsilon)) if epsilon < 700 else 0.0
-    return DiscretePair((-epsilon, epsilon), ((1 - delta) * tails, (1 - delta) * heads), delta)
-
-
-def _outcomes(pair: DiscretePair) -> list[tuple[float, float, float]]:
-    """(P-mass, Q-mass, loss) of every outcome, those that only one of the two can produce included."""
-    # by symmetry of the pairs above, Q has at -loss what P has at loss, and as much that P never shows
-    finite = [(p, q, x) for x, p, q in zip(pair.losses, pair.masses, reversed(pair.masses), strict=True)]
-    only_q = pair.infinite
-    return [*finite, (pair.infinite, 0.0, math.inf), (0.0, only_q, -math.inf)]
-
-
-def _up(mixed: float, loss: float) -> float:
-    """The mixed loss, rounded up: no larger one must occur, and it is above 0 where the unsampled one is."""
-    return max(mixed + 8 * UNIT * abs(mixed), 5e-324 if loss > 0 else -math.inf)
-
-
-def _gathered(losses: list[tuple[float, float]], infinite: float) -> DiscretePair:
-    """A DiscretePair from (loss, P-mass) with equal losses merged."""
-    table: dict[float, float] = {}
-    for loss, mass in losses:
-        if mass > 0:
-            table[loss] = table.get(loss, 0.0) + mass
-    order = sorted(table)
-    return DiscretePair(tuple(order), tuple(table[k] for k in order), infinite)
-
-
-def _leaving(pair: DiscretePair, rate: float) -> DiscretePair:
-    """((1-q)Q + qP, Q): an outcome of ratio e^loss gets the ratio 1 + q(e^loss - 1)."""
-    outcomes = _outcomes(pair)
-    losses = [
-        (_up(mixed_loss(rate, loss), loss), (1 - rate) * q + rate * p) for p, q, loss in outcomes if loss < math.inf
-    ]
-    return _gathered(losses, sum(rate * p for p, _, loss in outcomes if loss == math.inf))
-
-
-def _joining(pair: DiscretePair, rate: float) -> DiscretePair:
-    """(P, (1-q)P + qQ), with P and Q swapped as the pairs here are symmetric."""
-    losses = [(_up(-mixed_loss(rate, -loss), loss), p) for p, _, loss in _outcomes(pair) if loss > -math.inf]
-    return _gathered(losses, 0.0)
-
-
-def _sampled(pair: DiscretePair, rate: float) -> tuple[Pair, Pair]:
-    return _leaving(pair, rate), _joining(pair, rate)
-
-
-def _fixed_answers(pair: DiscretePair, rate: float) -> DiscretePair:
-    """As FixedSizePair: above 0 as when a record leaves, below 0 as when it joins, the rest at 0."""
-    leaving, joining = _leaving(pair, rate), _joining(pair, rate)
-    losses = [(x, m) for x, m in zip(leaving.losses, leaving.masses, strict=True) if x > 0]
-    losses += [(x, m) for x, m in zip(joining.losses, joining.masses, strict=True) if x < 0]
-    rest = 1 - leaving.infinite - sum(m for _, m in losses)
-    return _gathered([*losses, (0.0, max(rest, 0.0))], leaving.infinite)

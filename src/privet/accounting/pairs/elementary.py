@@ -176,10 +176,24 @@ class DiscretePair:
         return self.losses
 
     def above(self, loss: Reals) -> tuple[Reals, Reals]:
+        if len(self.losses) > 8:
+            return self._running(loss, upper=True)
         return self._sums(np.asarray(loss)[..., None] < np.array(self.losses))
 
     def below(self, loss: Reals) -> tuple[Reals, Reals]:
+        if len(self.losses) > 8:
+            return self._running(loss, upper=False)
         return self._sums(np.asarray(loss)[..., None] >= np.array(self.losses))
+
+    def _running(self, loss: Reals, *, upper: bool) -> tuple[Reals, Reals]:
+        """As `_sums`, in the memory of its arguments: sums of all above, or of all up to, each place."""
+        p, place = np.array(self.masses), np.searchsorted(self.losses, loss, side="right")
+        both = (p, p * np.exp(-np.array(self.losses)))
+        if upper:
+            first, second = (np.append(np.cumsum(x[::-1])[::-1], 0.0)[place] for x in both)
+        else:
+            first, second = (np.append(0.0, np.cumsum(x))[place] for x in both)
+        return first, second
 
     def _sums(self, chosen: np.ndarray) -> tuple[Reals, Reals]:
         p = np.array(self.masses)

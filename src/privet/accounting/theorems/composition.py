@@ -217,7 +217,7 @@ def _unlike_stick(costs: Sequence[Cost], epsilon: float, sign: int) -> float:
         return _hockey_stick(rare.epsilon, rare.times, epsilon, sign)
     wrong = 1.0 / (1.0 + math.exp(min(rare.epsilon, 700.0)))
     j = np.arange(rare.times + 1.0)
-    chance = _binomial(j, rare.times, wrong) * (1.0 + sign * (1e-13 + 8.0 * _EPS * rare.times))
+    chance = binomial(j, rare.times, wrong) * (1.0 + sign * (1e-13 + 8.0 * _EPS * rare.times))
     loss = (rare.times - 2.0 * j) * rare.epsilon
     left = epsilon - loss - sign * 4.0 * _EPS * (np.abs(loss) + epsilon)
     return min(1.0, math.fsum(p * _unlike_stick(others, float(e), sign) for p, e in zip(chance, left, strict=True)))
@@ -244,7 +244,7 @@ def _hockey_stick(step: float, count: int, epsilon: float, sign: int = 1) -> flo
     j = np.arange(first, end + 1, dtype=np.float64)
     gap = (count - 2.0 * j) * step
     gap = gap - epsilon + sign * 4.0 * _EPS * (np.abs(gap) + abs(epsilon))
-    terms = _binomial(j, count, wrong) * -np.expm1(-np.maximum(gap, 0.0))
+    terms = binomial(j, count, wrong) * -np.expm1(-np.maximum(gap, 0.0))
     distance = max(abs(first - count * wrong), abs(end - count * wrong))
     total = float(np.sum(terms)) * (1.0 + sign * (1e-13 + 8.0 * _EPS * distance))
     return max(0.0, total) if sign < 0 else min(1.0, total + _neglected(first, end, last, count, wrong))
@@ -256,16 +256,16 @@ def _neglected(first: int, end: int, last: int, count: int, wrong: float) -> flo
     if first > 0:
         # P(j−1)/P(j) = j (1−p) / ((T−j+1) p) falls with j to the left, so it is at most its value at `first`.
         ratio = first * (1.0 - wrong) / ((count - first + 1) * wrong)
-        here = float(_binomial(np.array([float(first)]), count, wrong)[0])
+        here = float(binomial(np.array([float(first)]), count, wrong)[0])
         left = here * ratio / (1.0 - ratio) if ratio < 1.0 else 1.0
     if end < last:
         ratio = (count - end) * wrong / ((end + 1) * (1.0 - wrong))
-        here = float(_binomial(np.array([float(end)]), count, wrong)[0])
+        here = float(binomial(np.array([float(end)]), count, wrong)[0])
         right = here * ratio / (1.0 - ratio) if ratio < 1.0 else 1.0
     return 2.0 * (left + right) + 1e-300  # what underflowed is far below that
 
 
-def _binomial(j: NDArray[np.float64], count: int, wrong: float) -> NDArray[np.float64]:
+def binomial(j: NDArray[np.float64], count: int, wrong: float) -> NDArray[np.float64]:
     """Return C(count, j) wrong^j (1 − wrong)^(count − j) by Loader's saddle-point form (2000)."""
     rest = count - j
     right = 1.0 - wrong
