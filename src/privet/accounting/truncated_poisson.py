@@ -17,8 +17,9 @@ def truncated_poisson(event: ev.Event, *, rate: float, batch: int, records: int)
     """One step of `event` on a Poisson batch with a cap: if more than `batch` are drawn, so many are kept, at random.
 
     Promise: the step costs at most what the returned event costs, under each relation: the Poisson batch, plus a chance
-    δ that nothing is promised, δ = P(Bin(records, rate) ≥ batch).
-    Theorem: docs/proofs/pairs.md, section 7: where fewer than `batch` *others* are drawn, the cap never acts.
+    δ that nothing is promised, δ = rate × P(Bin(records, rate) ≥ batch).
+    Theorem: docs/proofs/pairs.md, section 7: where fewer than `batch` *others* are drawn, the cap never acts; where
+    more are, the record is kept with a chance of at most `rate`.
 
     Parameters
     ----------
@@ -40,10 +41,10 @@ def truncated_poisson(event: ev.Event, *, rate: float, batch: int, records: int)
     because, use = "a batch and a table hold whole numbers of records", "Use e.g. twice the expected batch."
     batch = whole("batch", batch, because=because, use=use)
     records = whole("records", records, least=batch, most=2**53, because=because, use=use)
-    over = _chance_of_reaching(batch, records, sampled.rate) if rate < 1 else 1.0  # type: ignore[attr-defined]
-    if over >= 1.0:
+    kept: float = sampled.rate  # type: ignore[attr-defined]  # as the event has rounded it
+    if kept == 1:
         return sampled + ev.Gaussian(noise_multiplier=0.0)  # nothing is promised
-    return sampled + ev.Approximate(epsilon=0.0, delta=over)
+    return sampled + ev.Approximate(epsilon=0.0, delta=upward(kept * _chance_of_reaching(batch, records, kept)))
 
 
 def _chance_of_reaching(batch: int, records: int, rate: float) -> float:
