@@ -67,5 +67,5 @@ def test_a_generous_cap_is_free() -> None:
     for neighbours in ("add_remove", "zero_out", "replace_one"):
         capped = truncated_poisson(STEP, rate=0.01, batch=200, records=10_000) * 100
         plain = STEP.poisson(rate=0.01) * 100
-        prices = [epsilon(run, delta=1e-6, neighbours=neighbours) for run in (plain, capped)]  # type: ignore[arg-type]
+        prices = [epsilon(run, delta=1e-6, neighbours=neighbours) for run in (plain, capped)]
         assert prices[0] <= prices[1] * (1 + 1e-9) <= prices[0] * (1 + 1e-6)
