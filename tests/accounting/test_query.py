@@ -192,7 +192,7 @@ CHOICES: list[tuple[Event, Neighbours, str]] = [
     (ExponentialMechanism(epsilon=0.3) * 30, "add_remove", "contour"),
     (Laplace(scale=4.0) * 10 + Gaussian(noise_multiplier=5.0) * 10, "add_remove", "contour"),
     (Pure(epsilon=0.1) * 30 + Pure(epsilon=0.2) * 40, "add_remove", "closed"),
-    (Pure(epsilon=0.1) * 30 + Pure(epsilon=0.2) * 40 + Pure(epsilon=0.3) * 50, "add_remove", "fourier"),
+    (Pure(epsilon=0.1).poisson(rate=0.5) * 30, "add_remove", "fourier"),
     (Pure(epsilon=0.1).poisson(rate=0.5) * 3 + Pure(epsilon=0.2) * 4, "add_remove", "renyi"),  # near its largest loss
     (ZeroConcentrated(rho=0.1), "add_remove", "renyi"),
     (ZeroConcentrated(rho=0.1) * 3 + SGD, "add_remove", "renyi"),
