@@ -22,6 +22,7 @@ from privet.privacy import Neighbours
 
 _UP = 1 + 8 * UNIT
 _MOST_UNLIKE = 1000  # outcomes of all answers but the commonest
+_MOST_ANSWERS = 10**8  # the binomial sum has about the root of that many terms; beyond, the contour is quicker
 
 
 def _answers(run: ev.Event, neighbours: Neighbours) -> list[composition.Cost]:
@@ -59,7 +60,7 @@ def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: 
         low, high = (gaussian_profile.delta_bounds(x, epsilon or 0.0)[side] for side, x in enumerate((below, mu)))
         return Bounds(low * (1 - UNIT), high)
     costs = _answers(run, neighbours)
-    if costs:
+    if costs and max(cost.times for cost in costs) <= _MOST_ANSWERS:
         if delta is not None:
             return Bounds(*composition.answers_epsilon(costs, delta))
         return Bounds(*composition.answers_delta(costs, epsilon or 0.0))

@@ -8,36 +8,81 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby
 
 import numpy as np
 
+from privet.accounting.pairs.atoms import Atoms
+from privet.accounting.pairs.elementary import DiscretePair
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.pair import UNIT, Complexes, Pair, Reals
+from privet.accounting.pairs.mixture_moments import Mixtures
+from privet.accounting.pairs.pair import UNIT, Complexes, Moments, Pair, Reals
 from privet.accounting.pairs.truncated_mixture import CutPair
 
 Steps = Sequence[tuple[Pair, int]]
+Run = Sequence[tuple[Moments, int]]
+Gathered = tuple[tuple[Moments, int], ...]
+
+_TOGETHER = 64  # mixture pairs worked on at a time
+_SAMPLE = 12  # of which so many serve for guesses
+_AROUND = np.linspace(-1, 1, 9)
 
 _NO_FLOAT = -800.0  # log of what is 0 to a float
 
 
-def log_moment(steps: Steps, t: Complexes) -> tuple[Complexes, Reals]:
+def gathered(steps: Run) -> Gathered:
+    """The same run with like pairs together, so that NumPy works on many at a time."""
+    steps = tuple(steps)
+    return _gathered(steps) if any(isinstance(pair, MixturePair | DiscretePair) for pair, _ in steps) else steps
+
+
+@lru_cache(maxsize=4)
+def _gathered(steps: Gathered) -> Gathered:
+    out = [(pair, count) for pair, count in steps if not isinstance(pair, MixturePair | DiscretePair)]
+    mixed = [(pair, count) for pair, count in steps if isinstance(pair, MixturePair)]
+    mixed.sort(key=lambda part: (part[0].kind, part[0].shift))
+    for _, alike in groupby(mixed, key=lambda part: (part[0].kind, math.frexp(part[0].shift)[1])):
+        parts = list(alike)
+        out += [(Mixtures(parts[i : i + _TOGETHER]), 1) for i in range(0, len(parts), _TOGETHER)]
+    atomic = [(pair, count) for pair, count in steps if isinstance(pair, DiscretePair)]
+    for size in sorted({count for _, count in atomic}):
+        out.append((Atoms([pair for pair, count in atomic if count == size], size), 1))
+    return tuple(out)
+
+
+@lru_cache(maxsize=4)
+def thinned(steps: Gathered) -> Gathered:
+    """Few of a gathered run's mixture pairs in place of all, for guesses."""
+    mixed = [part for pair, _ in steps if isinstance(pair, Mixtures) for part in pair.parts]
+    if len(mixed) <= _SAMPLE:
+        return steps
+    some = mixed[:: -(-len(mixed) // _SAMPLE)]
+    factor = sum(count for _, count in mixed) / sum(count for _, count in some)
+    others = [(pair, count) for pair, count in steps if not isinstance(pair, Mixtures)]
+    return _gathered((*others, *((pair, max(1, round(count * factor))) for pair, count in some)))
+
+
+def log_moment(steps: Run, t: Complexes) -> tuple[Complexes, Reals]:
     """log M(t) of the whole run, and a bound on log(1 + relative error of M). Counts are multiplied here only."""
     value = np.zeros(t.shape, dtype=complex)
     error = np.zeros(t.shape)
-    for pair, count in steps:
+    for pair, count in gathered(steps):
         one, relative = pair.log_moment(t)
         value += count * one
         error += count * np.log1p(relative)
     return value, error
 
 
-def rough_log_moment(steps: Steps, t: Reals) -> Reals:
+def rough_log_moment(steps: Run, t: Reals) -> Reals:
     """log M at real orders, for searches only; infinite where it is too large to compute."""
     value = np.zeros(t.shape)
-    for pair, count in steps:
+    for pair, count in gathered(steps):
         try:
-            z = t.astype(complex)
-            one = pair.rough_log_moment(z) if isinstance(pair, MixturePair | CutPair) else pair.log_moment(z)[0]
+            if isinstance(pair, Mixtures | CutPair):
+                one = pair.rough_log_moment(t if isinstance(pair, Mixtures) else t.astype(complex))
+            else:
+                one = pair.log_moment(t.astype(complex))[0]
         except OverflowError:
             if len(t) == 1:
                 return np.array([math.inf])
@@ -46,14 +91,14 @@ def rough_log_moment(steps: Steps, t: Reals) -> Reals:
     return np.where(np.isfinite(value), value, math.inf)
 
 
-def infinite_mass(steps: Steps) -> float:
+def infinite_mass(steps: Run) -> float:
     """P(L = ∞) of the whole run."""
     if any(pair.infinite >= 1.0 for pair, _ in steps):
         return 1.0
     return -math.expm1(sum(count * math.log1p(-pair.infinite) for pair, count in steps))
 
 
-def largest_loss(steps: Steps) -> float:
+def largest_loss(steps: Run) -> float:
     """What no finite loss of the whole run exceeds: the sum of the largest ones, rounded up."""
     return math.fsum(count * pair.highest for pair, count in steps) * (1 + 8 * UNIT)
 
@@ -65,7 +110,7 @@ def hook(t: Reals) -> Reals:
 
 
 @np.errstate(all="ignore")
-def chernoff_log_delta(steps: Steps, epsilon: float, t: Reals) -> Reals:
+def chernoff_log_delta(steps: Run, epsilon: float, t: Reals) -> Reals:
     """log of the Rényi bound on delta(epsilon) at each order 1 + t, without the infinite mass."""
     value, error = log_moment(steps, t.astype(complex))
     rounding = 16 * UNIT * (1 + np.abs(value.real) + t * epsilon)
@@ -73,7 +118,7 @@ def chernoff_log_delta(steps: Steps, epsilon: float, t: Reals) -> Reals:
 
 
 @np.errstate(all="ignore")
-def chernoff_epsilon(steps: Steps, log_delta: float, t: Reals) -> Reals:
+def chernoff_epsilon(steps: Run, log_delta: float, t: Reals) -> Reals:
     """The Rényi bound on epsilon at each order 1 + t, for the finite part of delta."""
     value, error = log_moment(steps, t.astype(complex))
     rounding = 16 * UNIT * (1 + np.abs(value.real) - log_delta)
@@ -85,11 +130,12 @@ def _or_infinite(bounds: Reals) -> Reals:
     return np.where(np.isnan(bounds), math.inf, bounds)
 
 
-def best_order(steps: Steps, objective: str, target: float, *, fine: bool = False, near: float | None = None) -> float:
+def best_order(steps: Run, objective: str, target: float, *, fine: bool = False, near: float | None = None) -> float:
     """The t > 0 that about minimises a Rényi bound.
 
     `objective` "epsilon" takes a log delta as `target`; "log_delta" takes an epsilon. `near` is where to look first.
     """
+    steps = thinned(gathered(steps))
 
     def at(t: Reals) -> Reals:
         with np.errstate(all="ignore"):
@@ -97,39 +143,42 @@ def best_order(steps: Steps, objective: str, target: float, *, fine: bool = Fals
         return (value - target) / t if objective == "epsilon" else value - t * target
 
     centre, ratio = (_first_order(steps, objective, target), 4.0) if near is None else (near, 1.4)
+    last = len(_AROUND) - 1
     for _ in range(80):
-        grid = centre * ratio ** np.linspace(-1, 1, 7)
+        grid = centre * ratio**_AROUND
         values = at(grid)
         if objective == "log_delta" and values.min() < _NO_FLOAT:
             return float(grid[np.argmax(values < _NO_FLOAT)])  # higher orders say no more, and cost more
         i = int(np.argmin(values))
         if math.isinf(values[i]):
             centre /= 16.0
-        elif i in (0, 6) and 1e-12 < centre < 1e12:
+        elif i in (0, last) and 1e-12 < centre < 1e12:
             centre, ratio = float(grid[i]), ratio if near is None else 4.0
         else:
             centre = float(grid[i])
-            a, b, c = values[max(i - 1, 0)], values[i], values[min(i + 1, 6)]
-            if 0 < i < 6 and math.isfinite(a + c) and a + c > 2 * b:  # the parabola's bottom, in log t
-                centre *= ratio ** (float((a - c) / (a - 2 * b + c)) / 6)
-            if ratio < (1.05 if fine else 2.0):
+            a, b, c = values[max(i - 1, 0)], values[i], values[min(i + 1, last)]
+            if 0 < i < last and math.isfinite(a + c) and a + c > 2 * b:  # the parabola's bottom, in log t
+                centre *= ratio ** (float((a - c) / (a - 2 * b + c)) / last)
+            if ratio < (1.05 if fine else 5.0):
                 break
             ratio **= 0.4
     return centre
 
 
-def _first_order(steps: Steps, objective: str, target: float) -> float:
+def _first_order(steps: Run, objective: str, target: float) -> float:
     """Where to start the search of `best_order`."""
     # as if the loss were normal: log M(t) = v·t(t+1)/2, epsilon ≈ v/2 + √(2v·log(1/delta)), t ≈ (epsilon - v/2)/v
-    spread = max(1e-12, 2 * float(rough_log_moment(steps, np.array([0.5]))[0]) / 0.75)
+    spread, most = 1e-12, 1e6
+    for pair, count in steps:
+        if not isinstance(pair, Mixtures):
+            spread += count * 2 * float(rough_log_moment([(pair, 1)], np.array([0.5]))[0]) / 0.75
+            continue
+        q, s = pair.rate[:, 0], pair.shift[:, 0]
+        variance = np.minimum(q * q * np.expm1(np.minimum(s * s, 300.0)), q * s * s)
+        spread += float(pair.counts @ variance) * (4 if pair.kind == "replace" else 1)
+        if pair.kind != "add":  # one visit has log M(t) ≥ (1+t)·log q + t(t+1)s²/2, whose best order is no larger
+            rarity = -np.log(q)
+            one = np.sqrt(2 * (rarity - target)) if objective == "epsilon" else (target + rarity) / s
+            most = min(most, max(float((one / s).min()), 0.05))
     normal = math.sqrt(-2 * target / spread) if objective == "epsilon" else (target - spread / 2) / spread
-    order = min(1e6, max(normal, 0.3 / math.sqrt(spread)))
-    for (
-        pair,
-        _,
-    ) in steps:  # one visit of the record has log M(t) ≥ (1+t)·log q + t(t+1)s²/2, whose best order is no larger
-        if isinstance(pair, MixturePair) and pair.kind != "add":
-            rarity = -math.log(pair.rate)
-            one = math.sqrt(2 * (rarity - target)) if objective == "epsilon" else (target + rarity) / pair.shift
-            order = min(order, max(one / pair.shift, 0.05))
-    return order
+    return min(most, max(normal, 0.3 / math.sqrt(spread)))

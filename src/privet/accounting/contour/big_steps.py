@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from privet.accounting.contour.line import Line, largest_below, solve
+from privet.accounting.contour.line import Line
+from privet.accounting.contour.roots import largest_below, solve
 from privet.accounting.pairs.blurred_window import Window
 from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.cut_curve import Curve

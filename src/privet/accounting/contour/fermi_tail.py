@@ -23,8 +23,8 @@ import numpy as np
 from privet.accounting.contour.turned_mixture import TurnedMixture
 from privet.accounting.numerics import gauss_legendre
 from privet.accounting.pairs.elementary import GaussianPair
-from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.pair import UNIT, Complexes, Pair, Reals
+from privet.accounting.pairs.mixture_moments import Mixtures
+from privet.accounting.pairs.pair import UNIT, Complexes, Moments, Reals
 
 _MOST_NODES = 6000
 _GAUSS = gauss_legendre(24)
@@ -64,12 +64,13 @@ class Tail:
 
 
 def fermi_tail(
-    steps: Sequence[tuple[Pair, int]], tilt: float, spacing: float, epsilon: float, log_tolerance: float
+    steps: Sequence[tuple[Moments, int]], tilt: float, spacing: float, epsilon: float, log_tolerance: float
 ) -> Tail | None:
     """Lay the tail so that all it neglects is below e^log_tolerance; None where its conditions cannot be met."""
     gauss = [(pair, count) for pair, count in steps if isinstance(pair, GaussianPair)]
-    mixtures = [(p, n) for p, n in steps if isinstance(p, MixturePair) and p.kind != "add" and p.shift > 0.45]
-    if not mixtures or len(gauss) + len(mixtures) != len(steps) or max(p.rate for p, _ in mixtures) > 0.5:
+    mixtures = [part for pair, _ in steps if isinstance(pair, Mixtures) for part in pair.parts]
+    known = len(gauss) + sum(isinstance(pair, Mixtures) for pair, _ in steps) == len(steps)
+    if not mixtures or not known or any(p.kind == "add" or p.shift <= 0.45 or p.rate > 0.5 for p, _ in mixtures):
         return None
     atoms = sum(n * (p.lowest if p.kind == "remove" else 0.0) for p, n in mixtures)
     omega = epsilon - atoms

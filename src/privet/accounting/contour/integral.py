@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from privet.accounting.contour.line import Line, largest_below, solve
+from privet.accounting.contour.line import Line
+from privet.accounting.contour.roots import largest_below, solve
 from privet.accounting.contour.rough_epsilon import saddle_epsilon
-from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass, largest_loss
+from privet.accounting.renyi_orders import Run, best_order, chernoff_log_delta, gathered, infinite_mass, largest_loss
 
 _LEAST_TILT = 1e-9  # below it, no moment is finite that floats can hold: losses beyond all meaning
 NOTHING = 1e-18  # a delta below this need not be known to many digits
@@ -26,13 +27,14 @@ _FURTHER = 14.0  # log of by how much delta may fall before the next line is lai
 
 @np.errstate(all="ignore")  # what overflows becomes an infinite or undefined bound, and neither certifies anything
 def contour_delta(
-    steps: Steps, epsilon: float, *, unseen: float = 0.0, kept: list[Line] | None = None
+    steps: Run, epsilon: float, *, unseen: float = 0.0, kept: list[Line] | None = None
 ) -> tuple[float, float] | None:
     """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified.
 
     `unseen` bounds the probability of outcomes that `steps` leave out. `kept` are lines of the same steps laid before:
     one that is sharp at `epsilon`, too, answers; else a new one joins them.
     """
+    steps = gathered(steps)
     infinite = infinite_mass(steps)
     if epsilon >= largest_loss(steps):
         return infinite * (1 - 1e-14), min(1.0, (infinite + unseen) * (1 + 1e-14))
@@ -72,11 +74,12 @@ class Look(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def contour_upper(steps: Steps, epsilon: float, *, enough: float = 0.0, near: float | None = None) -> Look | None:
+def contour_upper(steps: Run, epsilon: float, *, enough: float = 0.0, near: float | None = None) -> Look | None:
     """As the upper end of `contour_delta`, in less time.
 
     Where the Rényi bound is at most `enough`, that bound itself; `near` is a guess at the saddle.
     """
+    steps = gathered(steps)
     infinite = infinite_mass(steps) * (1 + 1e-14)
     if infinite >= 1.0 or epsilon >= largest_loss(steps):
         return Look(min(1.0, infinite), 0.0, math.nan)
@@ -99,13 +102,14 @@ def contour_upper(steps: Steps, epsilon: float, *, enough: float = 0.0, near: fl
 
 @np.errstate(all="ignore")
 def contour_epsilon(
-    steps: Steps, delta: float, *, unseen: float = 0.0, patient: bool = True, saddle: float | None = None
+    steps: Run, delta: float, *, unseen: float = 0.0, patient: bool = True, saddle: float | None = None
 ) -> tuple[float, float] | None:
     """Certified (lower, upper) on epsilon(delta) in one direction; None where the line cannot be certified.
 
     `unseen` bounds the probability of outcomes that `steps` leave out; it is far below delta. `patient` lays a wide
     bracket's line again with more digits. `saddle` is `best_order`, if that is known already.
     """
+    steps = gathered(steps)
     infinite = infinite_mass(steps)
     if delta <= infinite * (1 + 1e-14):
         return (math.inf, math.inf) if delta < infinite * (1 - 1e-14) else (0.0, math.inf)

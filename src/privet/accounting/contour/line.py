@@ -10,27 +10,44 @@ docs/proofs/contour.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from privet.accounting.contour.fermi_tail import Tail, fermi_tail
-from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.atoms import Atoms
+from privet.accounting.pairs.elementary import GaussianPair
+from privet.accounting.pairs.mixture_moments import Mixtures
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 from privet.accounting.pairs.truncated_mixture import CutPair
-from privet.accounting.renyi_orders import Steps, hook, infinite_mass, largest_loss, log_moment, rough_log_moment
+from privet.accounting.renyi_orders import (
+    Run,
+    gathered,
+    hook,
+    infinite_mass,
+    largest_loss,
+    log_moment,
+    rough_log_moment,
+    thinned,
+)
 
 _DIGITS = 21.0  # natural log of the relative accuracy aimed at
 _MOST_NODES = 6000
 _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
+_REACHES = [np.unique(np.ceil(np.geomspace(few, many, 14))) for few, many in ((5, 80), (90, _MOST_NODES))]
+_BLURRED = 1e-6  # the relative accuracy aimed at where a normal step is added
+_MOST_BLURRED = 12_000  # nodes
+_MOST_BLUR = 1e-2  # relative to delta, about what a normal step may add
+_MANY_KINDS, _MANY_STEPS = 8, 10**8  # from which on runs that do not decay are not left to the Fourier accountant
+_TILTS = np.linspace(0.4, 1.02, 13)
+_ORDERS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])
 
 
 @dataclass(slots=True)
 class Line:
     """The nodes of one vertical line, which answer at any epsilon near the one it was laid for."""
 
-    steps: Steps
+    steps: Run
     tilt: float
     spacing: float
     nodes: Complexes
@@ -44,12 +61,25 @@ class Line:
     one_sided: bool = False  # whether `log_orders` are without their error, so that nothing is known from below
     unseen: float = 0.0  # probability of what the steps leave out: counted in full in the upper bound, not in the lower
     mass: float = 1.0  # a bound on the mass of the measure whose transform is M
-    _last: tuple[float, Complexes] = field(default=(math.nan, np.empty(0)), init=False, repr=False)  # latest terms
+    blur: float = 0.0  # variance of the normal step that was added so that M decays: at least as much is lost by it
+    _top: float = field(init=False, repr=False)  # the largest finite loss
+    _unit: Reals = field(init=False, repr=False)  # Δ/2π, twice for a node and its conjugate
+    _below: Complexes = field(init=False, repr=False)  # 1/(t(t+1))
+    _log_missing: Reals = field(init=False, repr=False)  # log of a bound on the error of M/(t(t+1))
+    _last: tuple[float, Complexes, float, float] = field(init=False, repr=False)  # latest epsilon, terms, sum and slack
+
+    def __post_init__(self) -> None:
+        self._top = largest_loss(self.steps)
+        self._unit = np.full(len(self.nodes), self.spacing / math.pi)
+        self._unit[0] /= 2
+        self._below = 1 / (self.nodes * (1 + self.nodes))
+        self._log_missing = np.log(-np.expm1(-self.error) * np.abs(self._below)) + self.log_m.real + self.error
+        self._last = math.nan, self._below, math.nan, math.nan
 
     @classmethod
     def laid(
         cls,
-        steps: Steps,
+        steps: Run,
         saddle: float,
         epsilon: float,
         log_delta: float,
@@ -81,11 +111,12 @@ class Line:
         if self.one_sided:
             return 0.0
         total, slack = self._sum(epsilon)
-        return (self.infinite + max(0.0, total - slack - self._aliases(epsilon))) * (1 - 1e-14)
+        found = total - slack - self._aliases(epsilon) - self._blurred(epsilon)
+        return (self.infinite + max(0.0, found)) * (1 - 1e-14)
 
     def width(self, epsilon: float) -> float:
         """By how much `upper` may exceed the truth; certified unless the line is one-sided."""
-        return 2 * self._sum(epsilon)[1] + self._aliases(epsilon)
+        return 2 * self._sum(epsilon)[1] + self._aliases(epsilon) + self._blurred(epsilon)
 
     def total(self, epsilon: float) -> float:
         """The trapezoid sum: the finite part of delta(epsilon), neither bounded from above nor below."""
@@ -93,54 +124,63 @@ class Line:
 
     def slope(self, epsilon: float) -> float:
         """d delta / d epsilon of the trapezoid sum."""
-        f = self._terms(epsilon)
-        g = -self.nodes * f
-        out = float(self.spacing / (2 * math.pi) * (g[0].real + 2 * g[1:].real.sum()))
+        self._sum(epsilon)
+        out = -float((self.nodes * self._last[1]).real @ self._unit)
         return out + (self.tail.slope(epsilon) if self.tail else 0.0)
 
-    def _terms(self, epsilon: float) -> Complexes:
-        if epsilon != self._last[0]:
-            self._last = epsilon, np.exp(self.log_m - self.nodes * epsilon) / (self.nodes * (1 + self.nodes))
-        return self._last[1]
-
     def _sum(self, epsilon: float) -> tuple[float, float]:
-        f = self._terms(epsilon)
-        size = np.abs(f)
-        unit = self.spacing / (2 * math.pi)
-        total = unit * (f[0].real + 2 * f[1:].real.sum())
-        rounding = 8 * UNIT * (size * (4 + np.abs(self.nodes) * epsilon + np.abs(self.log_m)))
-        log_size = self.log_m.real - self.tilt * epsilon - np.log(np.abs(self.nodes * (1 + self.nodes)))
-        missing = np.exp(np.minimum(log_size + self.error, 700.0)) * -np.expm1(-self.error) + rounding
-        slack = unit * (missing[0] + 2 * missing[1:].sum())
+        """The trapezoid sum, and a bound on all its errors but the aliases."""
+        if epsilon == self._last[0]:
+            return self._last[2:]
+        f = np.exp(self.log_m - self.nodes * epsilon) * self._below
+        total = float(f.real @ self._unit)
+        missing = np.exp(np.minimum(self._log_missing - self.tilt * epsilon, 700.0))
+        missing += 8 * UNIT * np.abs(f) * (4 + np.abs(self.nodes) * epsilon + np.abs(self.log_m))
+        slack = float(missing @ self._unit)
         if self.tail is None:
             reach = self.nodes[-1].imag
             slack += math.exp(min(700.0, self.log_cut - self.tilt * epsilon)) / (math.pi * reach)
         else:
             more, wrong = self.tail.sum(epsilon)
             total, slack = total + more, slack + wrong
-        return float(total), float(slack) * (1 + 1e-9)  # bounds are rounded, too
+        self._last = epsilon, f, total, slack * (1 + 1e-9)  # bounds are rounded, too
+        return self._last[2:]
+
+    def _blurred(self, epsilon: float) -> float:
+        """A bound on what the normal step adds to delta(epsilon): blur·e^{blur/8} times the density of the loss."""
+        if not self.blur:
+            return 0.0
+        self._sum(epsilon)
+        sizes = np.exp(np.minimum(self.log_m.real - self.tilt * epsilon + self.error, 700.0))
+        wrong = (16 * UNIT * (4 + np.abs(self.nodes) * epsilon + np.abs(self.log_m)) - np.expm1(-self.error)) * sizes
+        density = float((self._last[1] / self._below).real @ self._unit) + float(wrong @ self._unit)
+        reach = float(self.nodes[-1].imag)
+        beyond = math.exp(min(700.0, self.log_cut - self.tilt * epsilon)) / (math.pi * self.blur * reach)
+        return self.blur * math.exp(self.blur / 8) * (1 + 1e-13) * (density + beyond)
 
     def _aliases(self, epsilon: float) -> float:
         """A bound on Σ_{k≠0} e^{ckP} delta(epsilon + kP)."""
         c, period = self.tilt, 2 * math.pi / self.spacing
         left = self.mass / math.expm1(min(700.0, c * period))
-        top = largest_loss(self.steps)
-        if epsilon + period >= top:
+        gap = epsilon + period - self._top - self.blur / 2
+        if gap >= 0 and not self.blur:
             return left
+        if gap > 0 and c * period - gap * gap / (2 * self.blur) < -700.0:  # a normal tail beyond the largest loss
+            return left + 1e-300
         t, log_m = self.orders[self.orders > c], self.log_orders[self.orders > c]
         logs = log_m - t * epsilon + hook(t) - np.log(np.expm1(np.minimum(700.0, (t - c) * period)))
         return left + float(np.exp(min(700.0, logs.min())))
 
 
 def _tilt_and_period(
-    steps: Steps, epsilon: float, log_delta: float, saddle: float, orders: Reals, log_orders: Reals
+    steps: Run, epsilon: float, log_delta: float, saddle: float, orders: Reals, log_orders: Reals
 ) -> tuple[float, float]:
     """The tilt c ≤ saddle for which the least period P makes all aliases negligible.
 
     Left of epsilon they are below e^{-cP}; right of it below e^{-(t-c)P} times the Rényi bound at any order t > c.
     A heavy upper tail falls hardly faster than e^{-saddle·P}; a smaller c then buys a smaller P.
     """
-    tilts = saddle * np.linspace(0.4, 1.02, 13)
+    tilts = saddle * _TILTS
     left = (_DIGITS - log_delta) / tilts
     top = largest_loss(steps)
     bounds = log_orders - orders * epsilon + hook(orders)
@@ -151,12 +191,17 @@ def _tilt_and_period(
     return float(tilts[best]), float(period[best])  # an infinite period means that no order bounds the upper tail
 
 
-def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes, exact: bool) -> tuple[Complexes, Reals]:
+def _on_line(steps: Run, tilt: float, spacing: float, nodes: Complexes, exact: bool) -> tuple[Complexes, Reals]:
     """`log_moment` on equally spaced nodes, by the faster way where its rounding is harmless."""
     value = np.zeros(nodes.shape, dtype=complex)
     error = np.zeros(nodes.shape)
     for pair, count in steps:
-        if isinstance(pair, MixturePair | CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
+        if isinstance(pair, Mixtures | Atoms):
+            few = {"exact": exact} if isinstance(pair, Mixtures) else {}
+            one, wrong = pair.on_line(tilt, spacing, len(nodes), **few)
+            value, error = value + one, error + wrong
+            continue
+        if isinstance(pair, CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
         else:
             one, relative = pair.log_moment(nodes)
@@ -165,8 +210,27 @@ def _on_line(steps: Steps, tilt: float, spacing: float, nodes: Complexes, exact:
     return value, error
 
 
-def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: bool, one_sided: bool) -> Line | None:
-    orders = saddle * np.array([0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])
+def _reach(steps: Run, tilt: float, spacing: float, log_size: float, log_least: float) -> tuple[int, float]:
+    """How many nodes until e^{log_size - decay} / (π·reach) is below e^log_least, and that decay; 0 if too many."""
+
+    def reached(run: Run, counts: Reals) -> tuple[Reals, Reals]:
+        fall = sum((count * pair.decay(tilt, spacing * counts) for pair, count in run), np.zeros_like(counts))
+        return np.flatnonzero(log_size - fall - np.log(math.pi * spacing * counts) < log_least), fall
+
+    few = thinned(steps)
+    for counts in _REACHES:
+        enough, fall = reached(few, counts)
+        if len(enough) and few is not steps:  # a guess, confirmed with all pairs
+            counts = counts[enough[0] : enough[0] + 4]
+            enough, fall = reached(steps, counts)
+        if len(enough):
+            return int(counts[enough[0]]), float(fall[enough[0]])
+    return 0, 0.0
+
+
+def _lay(steps: Run, saddle: float, epsilon: float, log_delta: float, exact: bool, one_sided: bool) -> Line | None:
+    steps = gathered(steps)
+    orders = saddle * _ORDERS
     with np.errstate(all="ignore"):
         if one_sided:
             log_orders = rough_log_moment(steps, orders)
@@ -176,18 +240,11 @@ def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: b
     c, period = _tilt_and_period(steps, epsilon, log_delta, saddle, orders, log_orders)
     if not math.isfinite(period):
         return None
-    log_m = float(rough_log_moment(steps, np.array([c]))[0])
     spacing = 2 * math.pi / period
-    # reach: the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), below e^{-_DIGITS} of delta
-    last, log_cut, tail = 0, math.inf, None
-    for few, many in ((5, 80), (90, _MOST_NODES)):
-        counts = np.unique(np.ceil(np.geomspace(few, many, 14)))
-        fall = sum((count * pair.decay(c, spacing * counts) for pair, count in steps), np.zeros_like(counts))
-        rest = log_m - fall - c * epsilon - np.log(math.pi * spacing * counts)
-        enough = np.flatnonzero(rest < log_delta - _DIGITS)
-        if len(enough):
-            last, log_cut = int(counts[enough[0]]), -float(fall[enough[0]])
-            break
+    # the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), is to be below e^{-_DIGITS} of delta
+    log_size = float(np.interp(c, orders, log_orders)) - c * epsilon
+    last, fall = _reach(steps, c, spacing, log_size, log_delta - _DIGITS)
+    tail, blur = None, 0.0
     if not last or last > _MANY_NODES:
         tail = fermi_tail(steps, c, spacing, epsilon, log_delta - _DIGITS)
         if tail is not None and (not last or tail.first < last / 2):
@@ -195,55 +252,31 @@ def _lay(steps: Steps, saddle: float, epsilon: float, log_delta: float, exact: b
         elif last:
             tail = None
         else:
-            return None
+            blur, last, fall = _blur(c, spacing, epsilon, log_size - log_delta + _DIGITS)
+            if exact or not _is_crowded(steps) or not (1 + c) ** 2 * blur < _MOST_BLUR:
+                return None
+            steps = (*steps, (GaussianPair(math.sqrt(blur)), 1))
+            log_orders = log_orders + blur * orders * (1 + orders)
     nodes = c + 1j * spacing * np.arange(last + 1)
     values, error = _on_line(steps, c, spacing, nodes, exact)
-    log_cut += float(values[0].real + error[0])
+    log_cut = float(values[0].real + error[0]) - fall
     infinite = infinite_mass(steps)
-    return Line(steps, c, spacing, nodes, values, error, log_cut, tail, infinite, orders, log_orders, one_sided)
+    line = Line(steps, c, spacing, nodes, values, error, log_cut, tail, infinite, orders, log_orders, one_sided)
+    return replace(line, blur=blur) if blur else line
 
 
-class Bracketing(Protocol):
-    """Certified bounds on delta(epsilon), and its slope."""
-
-    def upper(self, epsilon: float) -> float: ...
-    def lower(self, epsilon: float) -> float: ...
-    def slope(self, epsilon: float) -> float: ...
-
-
-def solve(line: Bracketing, delta: float, start: float) -> float | None:
-    """The least epsilon ≥ 0, to rounding, at which the line's upper bound is seen to be at most delta."""
-    unsafe, safe, epsilon = -1.0, math.inf, start
-    for _ in range(200):  # Newton on log delta, which is nearly straight, kept inside the bracket
-        value = line.upper(epsilon)
-        if value <= delta:
-            safe = epsilon
-            if value >= delta * (1 - 1e-11) or epsilon == 0.0:
-                break
-        else:
-            unsafe = epsilon
-        if math.isfinite(safe) and safe - unsafe <= 4e-16 * safe:
-            break
-        rate = -line.slope(epsilon) / max(value, 1e-300)
-        # aim a hair to the safe side, so that the last step lands there
-        change = (math.log(max(value, 1e-300) / delta) + 4e-12) / rate if rate > 0 else math.nan
-        target = max(0.0, epsilon + change)
-        if not unsafe < target < safe:
-            target = (max(unsafe, 0.0) + safe) / 2 if math.isfinite(safe) else 2 * epsilon + 1e-3
-        epsilon = target
-    return safe if math.isfinite(safe) else None
+def _is_crowded(steps: Run) -> bool:
+    """Whether a lattice would take long, or have no digits left: many unlike steps, or very many alike."""
+    batches = [pair for pair, _ in steps if isinstance(pair, Mixtures | Atoms)]
+    alone = [(1, count) for pair, count in steps if not isinstance(pair, Mixtures | Atoms)]
+    sizes = [*alone, *((len(pair.parts), max(count for _, count in pair.parts)) for pair in batches)]
+    return sum(kinds for kinds, _ in sizes) >= _MANY_KINDS or max(count for _, count in sizes) >= _MANY_STEPS
 
 
-def largest_below(line: Bracketing, delta: float, upper: float) -> float:
-    """An epsilon below `upper` at which delta is certainly not yet reached; 0 if there is none."""
-    value = line.upper(upper)
-    rate = max(-line.slope(upper), 1e-300)
-    gap = 1.01 * max(value - line.lower(upper), delta - line.lower(upper)) / rate + 1e-15 * upper
-    for _ in range(60):
-        lower = upper - gap
-        if lower <= 0:
-            return 0.0
-        if line.lower(lower) >= delta:
-            return lower
-        gap *= 2
-    return 0.0
+def _blur(tilt: float, spacing: float, epsilon: float, fall: float) -> tuple[float, int, float]:
+    """The variance of a normal step whose moments fall by e^-fall in a number of nodes; that number, and the fall."""
+    blur = _BLURRED * epsilon / (1 + tilt)  # so that epsilon is known to about that part of it
+    last = min(_MOST_BLURRED, math.ceil(math.sqrt(2 * fall / blur) / spacing))
+    reach = spacing * last
+    blur = max(blur, 2 * fall / reach**2)
+    return blur, last, blur * reach**2 / 2 * (1 - 8 * UNIT)

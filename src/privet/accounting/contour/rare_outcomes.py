@@ -27,7 +27,7 @@ from privet.accounting.contour.rough_epsilon import bulk_variance, normal_epsilo
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Pair
 from privet.accounting.pairs.truncated_mixture import CutPair
-from privet.accounting.renyi_orders import Steps, best_order
+from privet.accounting.renyi_orders import Steps, best_order, rough_log_moment
 
 Bracket = tuple[float, float]
 
@@ -202,7 +202,7 @@ def _cancels(pair: MixturePair, count: int, delta: float, order: float) -> bool:
     epsilon = normal_epsilon(pair, count, delta)
     if pair.shift > 1.05:
         epsilon = max(epsilon, one_step_epsilon(pair, count, delta))
-    log_moment = count * float(pair.rough_log_moment(np.array([complex(order)]))[0].real)
+    log_moment = float(rough_log_moment(((pair, count),), np.array([order]))[0])
     return log_moment - order * epsilon - math.log1p(order) - math.log(delta) > 13.5
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.renyi_orders import Steps, best_order, chernoff_epsilon, hook, rough_log_moment
+from privet.accounting.renyi_orders import Run, Steps, best_order, chernoff_epsilon, hook, rough_log_moment
 
 _LEAST_ORDER = 1e-9  # below it, moments are beyond floats
 
@@ -45,7 +45,7 @@ def _apart(steps: Steps, delta: float) -> float:
 
 
 @np.errstate(all="ignore")
-def saddle_epsilon(steps: Steps, saddle: float, log_delta: float) -> float:
+def saddle_epsilon(steps: Run, saddle: float, log_delta: float) -> float:
     """The saddle-point value of the contour integral, solved for epsilon; it may be negative."""
     t = saddle * np.array([0.95, 1.0, 1.05])
     values = rough_log_moment(steps, t)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.accounting.pairs.complex_functions import expm1, log1p
-from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.mixture_moments import Mixture
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
 _LOW, _ANGLE, _HIGH = 0.6 * math.pi, 0.75 * math.pi, 0.9 * math.pi  # s·Im xi: the line of integration in its strip
@@ -25,7 +25,7 @@ _STRIDE = 6  # bounds need only every sixth node
 class TurnedMixture:
     """One mixture pair on the turned line, for orders of large imaginary part."""
 
-    pair: MixturePair
+    pair: Mixture
     count: int
     x: Reals
     step: float
@@ -35,7 +35,7 @@ class TurnedMixture:
     low_down: Complexes
 
     @classmethod
-    def of(cls, pair: MixturePair, count: int, end: float) -> TurnedMixture:
+    def of(cls, pair: Mixture, count: int, end: float) -> TurnedMixture:
         s = pair.shift
         step = 2 * math.pi * ((_HIGH - _ANGLE) / s) / (_REACH + 12.0 + math.log(count))
         right = math.sqrt(2 * _REACH) + s * (1 + end)
@@ -49,7 +49,7 @@ class TurnedMixture:
         return math.log(q / (1 - q)) - s * s / 2
 
     @staticmethod
-    def _logs(pair: MixturePair, x: Reals, angle: float) -> tuple[Complexes, Complexes]:
+    def _logs(pair: Mixture, x: Reals, angle: float) -> tuple[Complexes, Complexes]:
         s = pair.shift
         r = pair.rate / (1 - pair.rate) * math.exp(-s * s / 2)
         up = log1p(r * np.exp(s * x + 1j * angle))

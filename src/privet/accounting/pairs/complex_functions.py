@@ -9,10 +9,10 @@ from privet.accounting.pairs.pair import Complexes
 
 def expm1(z: Complexes) -> Complexes:
     """e^z - 1 with relative accuracy near 0 (NumPy's complex expm1 is only accurate in the absolute sense)."""
-    rise, half = np.expm1(z.real), np.sin(z.imag / 2)
+    rise, tan = np.expm1(z.real), np.tan(z.imag / 2)
     out = np.empty_like(z)
-    out.real = rise - 2 * half * half * (1 + rise)
-    out.imag = 2 * half * np.cos(z.imag / 2) * (1 + rise)
+    out.imag = turned = 2 * tan / (1 + tan * tan) * (1 + rise)  # sin·e^x
+    out.real = rise - tan * turned  # 1 - cos = tan(half)·sin
     return out
 
 

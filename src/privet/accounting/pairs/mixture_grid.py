@@ -1,4 +1,4 @@
-"""Quadrature nodes for the moments of a mixture pair; see :mod:`privet.accounting.pairs.mixture` for what they sum."""
+"""Quadrature nodes for the moments of mixture pairs; see :mod:`privet.accounting.pairs.mixture` for what they sum."""
 
 from __future__ import annotations
 
@@ -8,119 +8,135 @@ from typing import Literal
 
 import numpy as np
 
-from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.pair import Complexes, Reals
 
 Kind = Literal["remove", "add", "replace"]
 
-CUT = 60.0  # log of the relative size below which quadrature nodes are dropped
 _MOST_NODES = 20_000
+
+
+def exponents(kind: Kind, t: Complexes) -> tuple[Complexes, ...]:
+    """(a,) or (a, b) of ∫ φ w₊^a w₋^b, which is the moment of order t."""
+    if kind == "remove":
+        return (1 + t,)
+    return (-t,) if kind == "add" else (1 + t, -t)
+
+
+def power(exponents: tuple[Complexes, ...], logs: list[Complexes]) -> Complexes:
+    """log of w₊^a w₋^b from log w₊ and log w₋: a table a pair, in it a row an order and a column a node."""
+    out: Complexes = exponents[0][:, None] * logs[0][:, None, :]
+    if len(logs) > 1:
+        out += exponents[1][:, None] * logs[1][:, None, :]
+    return out
 
 
 @dataclass(slots=True)
 class Grid:
-    """Nodes on a line Im xi = eta, with everything that does not depend on t."""
+    """Nodes x + i·eta, the same for pairs of one kind, with what does not depend on t: a row a pair.
 
-    log_weight: Complexes  # log of h·φ(xi)
-    up: Complexes  # log w₊
-    down: Complexes  # log w₋
-    v_up: Complexes  # w₊ - 1
-    v_down: Complexes  # w₋ - 1
+    Lists hold what belongs to w₊ and, if the record changes, to w₋.
+    """
+
+    x: Reals
     step: float
     eta: float
-    x: Reals
-    rise: Reals  # log |w₊| and log |w₋| for which their powers are largest, anywhere in the strip, up to the next nodes
-    fall: Reals
+    edge: float  # largest |Im xi| of the strip in which the integrand is analytic
+    cut: float  # nodes of relative size below e^-cut are left out
+    log_flat: Reals  # log of h·φ(x)
+    weight: Complexes  # h·φ(xi)
+    logs: list[Complexes]  # log w
+    steepest: list[Reals]  # log |w| for which its power is largest, anywhere in the strip, up to the next nodes
+    rises: list[Reals]  # w - 1 + q at real x
     span: float  # between the first node and the last, those left out in between included
 
+    def shaken(self, shift: Reals) -> Reals:
+        """In units of rounding and per |a| + |b|, how far terms are off: log w is long, xi and weights are rounded."""
+        moved = shift * (np.abs(self.x) + (abs(self.eta) + shift))
+        parts = zip(self.logs, self.rises, strict=True)
+        out: Reals = sum(np.abs(log) + moved * rise * np.exp(-log.real) for log, rise in parts)
+        out = out * (8 * self.x * self.x + (32 + len(self.x)))
+        return out
 
-def exponents(kind: Kind, t: Complexes) -> tuple[Complexes, Complexes]:
-    """(a, b) of ∫ φ w₊^a w₋^b, which is the moment of order t."""
-    if kind == "remove":
-        return 1 + t, np.zeros_like(t)
-    if kind == "add":
-        return -t, np.zeros_like(t)
-    return 1 + t, -t
 
+def lay_grid(
+    kind: Kind, rate: Reals, shift: Reals, line: tuple[float, float], least: float, most: float, accuracy: float
+) -> Grid:
+    """Nodes fine and wide enough for every order t with 0 ≤ least ≤ Re t ≤ most, on a line of given height.
 
-def lay_grid(rate: float, shift: float, kind: Kind, line: tuple[float, float], least: float, most: float) -> Grid:
-    """Nodes fine and wide enough for every order t with least ≤ Re t ≤ most, on a line of given height.
-
-    `line` is that height and half the width of the strip around it in which the integrand is analytic.
+    `line` is that height and half the width of the strip around it in which the integrand is analytic; the trapezoid
+    rule and the nodes left out err by about e^-accuracy.
     """
-    s, q = shift, rate
     eta, half = line
-    step = 2 * math.pi * half / ((abs(eta) + half) ** 2 / 2 + CUT - 12)
-    reach = math.sqrt(2 * CUT)
-    right = reach + s * (1 + (max(most, 0.0) if kind != "add" else max(-least, 0.0)))
+    s, edge, cut = float(shift.max()), abs(eta) + half, accuracy + 4.0
+    step = 2 * math.pi * half / (edge**2 / 2 + accuracy)
+    x = _nodes(kind, s, float(shift.min()), float(rate.max()), most, cut, step)
+    bell = x * x / 2
+    signs = (1, -1) if kind == "replace" else (1,)
+    losses = [sign * shift * x - shift * shift / 2 for sign in signs]
+    grown = [rate * np.expm1(y) for y in losses]  # w - 1 at real x
+    rises = [rate * np.exp(y) for y in losses]
+    steepest = [np.log1p(v) for v in grown]
+    if kind != "remove":  # the last power is negative
+        steepest[-1] -= _dip(rate, rises[-1], shift, edge, step)
+    # keep the nodes at which 1 or one of the wanted powers matters
+    wanted = exponents(kind, np.array([least, most] if least < most else [most]))
+    keep = (bell < cut) | (power(wanted, steepest) > bell - cut).any(axis=(0, 1))
+    span = float(x[-1] - x[0])
+    x, bell = x[keep], bell[keep]
+    grown, rises, steepest = ([part[:, keep] for part in parts] for parts in (grown, rises, steepest))
+    log_flat = math.log(step / math.sqrt(2 * math.pi)) - bell
+    if eta == 0:
+        logs = [_log_w(rate, v, rise) for v, rise in zip(grown, rises, strict=True)]
+        return Grid(x, step, eta, edge, cut, log_flat, np.exp(log_flat), logs, steepest, rises, span)
+    weight = np.exp(log_flat + eta**2 / 2 - 1j * eta * x)
+    parts = zip(signs, grown, rises, strict=True)
+    logs = [_log_turned(rate, v, rise, sign * shift * eta) for sign, v, rise in parts]
+    return Grid(x, step, eta, edge, cut, log_flat, weight, logs, steepest, rises, span)
+
+
+def _nodes(kind: Kind, s: float, least_s: float, rate: float, most: float, cut: float, step: float) -> Reals:
+    """Equally spaced nodes that hold all maxima of φ|w₊|^a|w₋|^b and their neighbourhoods."""
+    reach, odds = math.sqrt(2 * cut), rate / (1 - rate)
+    right = reach + s * (1 + (most if kind != "add" else 0.0))
     # "add": φ·w^{-t} is log-concave, and its peak no further left than s·t·q/(1-q)
-    drift = {"remove": 0.0, "add": min(1.0, q / (1 - q)) * max(most, 0.0), "replace": 1 + max(most, 0.0)}[kind]
-    left = -reach - s * drift
-    if kind == "replace" and q > 0.5:  # φ·w₊^{1+t}·w₋^{-t} moves on by s·t until w₋ is down at 1 - q
-        right += min(s * max(most, 0.0), (math.log(q) - math.log1p(-q)) / s)
+    left = -reach - s * {"remove": 0.0, "add": min(1.0, odds) * most, "replace": 1 + most}[kind]
+    if kind == "replace" and odds > 1:  # φ·w₊^{1+t}·w₋^{-t} moves on by s·t until w₋ is down at 1 - q
+        right += min(s * most, math.log(odds) / least_s)
     count = int((right - left) / step) + 2
     if count > _MOST_NODES:
         raise OverflowError(f"an order of {most:.3g} needs {count} quadrature nodes")
-    x = left + step * np.arange(count)
-    # keep the nodes at which 1 or one of the wanted powers matters, anywhere in the strip
-    rise, fall = _largest(s, q, kind, x, s * (abs(eta) + half), step)
-    keep = (x * x / 2 < CUT) | ((x - s) ** 2 / 2 < CUT)  # φ and φ·w₊, whose integrals are used
-    if kind == "replace":
-        keep |= (x + s) ** 2 / 2 < CUT  # φ·w₋
-    for order in (least, most):
-        a, b = (w.real[0] for w in exponents(kind, np.array([complex(order)])))
-        power = a * rise + b * fall if kind == "replace" else a * rise
-        keep |= power - x * x / 2 > -CUT
-    x, rise, fall = x[keep], rise[keep], fall[keep]
-    known = (step, eta, x, rise, fall, right - left)
-    if eta == 0:
-        v_up = q * np.expm1(s * x - s * s / 2)
-        v_down = q * np.expm1(-s * x - s * s / 2) if kind == "replace" else np.zeros_like(x)
-        log_weight = -x * x / 2 + math.log(step / math.sqrt(2 * math.pi))
-        up, down = np.log1p(v_up), np.log1p(v_down)
-        if q > 0.5:
-            up, down = _logs_near_zero(s, q, kind, x, up, down)
-        weight, up, down, v_up, v_down = (part.astype(complex) for part in (log_weight, up, down, v_up, v_down))
-        return Grid(weight, up, down, v_up, v_down, *known)
-    xi = x + 1j * eta
-    v_up = q * expm1(s * xi - s * s / 2)
-    v_down = q * expm1(-s * xi - s * s / 2) if kind == "replace" else np.zeros_like(v_up)
-    log_weight = -xi * xi / 2 + math.log(step / math.sqrt(2 * math.pi))
-    up, down = log1p(v_up), log1p(v_down)
-    if q > 0.5:
-        up, down = _logs_near_zero(s, q, kind, xi, up, down)
-    return Grid(log_weight, up, down, v_up, v_down, *known)
+    return left + step * np.arange(count)
 
 
-def _largest(s: float, q: float, kind: Kind, x: Reals, angle: float, step: float) -> tuple[Reals, Reals]:
-    """log |w₊| and log |w₋| for which their powers are largest: negative ones at `angle`, positive ones on the line.
+def _dip(rate: Reals, rise: Reals, shift: Reals, edge: float, step: float) -> Reals:
+    """By how much log |w| is lower at the strip's edge than on the real line, and lower still between two nodes.
 
-    Negative powers may be larger between two nodes than at both, by what the curvature of log |w| allows.
+    The latter by what the curvature of log |w| allows; docs/proofs/contour.md, section 3.
     """
-
-    def modulus(y: Reals, turned: bool) -> Reals:
-        size = np.logaddexp(math.log1p(-q), math.log(q) + y)
-        if not turned:
-            return size
-        share = np.exp(math.log1p(-q) + math.log(q) + y - 2 * size)  # Aρ/(A + ρ)²
-        # |A + ρe^{iθ}|² = (A + ρ)²(1 - 2(1 - cos θ)·share), and (log |w|)'' ≤ 2s²·share, e^{s·step} times that nearby
-        between = (s * step) ** 2 / 4 * math.exp(s * step) * share
-        out: Reals = size + np.log1p(2 * (math.cos(angle) - 1) * share) / 2 - between
-        return out
-
-    rise = modulus(s * x - s * s / 2, kind == "add")
-    return rise, modulus(-s * x - s * s / 2, True) if kind == "replace" else rise
+    angle, size = shift * edge, (1 - rate) + rise
+    share = (1 - rate) / size * (rise / size)  # Aρ/(A + ρ)²
+    # |A + ρe^{iθ}|² = (A + ρ)²(1 - 2(1 - cos θ)·share), and (log |w|)'' ≤ 2s²·share, e^{s·step} times that nearby
+    between = (shift * step) ** 2 / 4 * np.exp(shift * step) * share
+    out: Reals = between - np.log1p(2 * (np.cos(angle) - 1) * share) / 2
+    return out
 
 
-def _logs_near_zero(
-    s: float, q: float, kind: Kind, xi: Complexes, up: Complexes, down: Complexes
-) -> tuple[Complexes, Complexes]:
-    """log w₊ and log w₋, by (1-q) + q·e^y where w is near 0 and 1 + (w - 1) has lost its digits."""
+def _log_w(rate: Reals, grown: Reals, rise: Reals) -> Reals:
+    """log w at real x, by (1-q) + rise where w is near 0 and 1 + (w - 1) has lost its digits."""
+    out: Reals = np.log1p(grown)
+    return out if rate.max() <= 0.5 else np.where(out < -0.5, np.log((1 - rate) + rise), out)
 
-    def mended(log_w: Complexes, y: Complexes) -> Complexes:
-        with np.errstate(over="ignore"):
-            return np.where(log_w.real < -0.5, np.log((1 - q) + q * np.exp(y)), log_w)
 
-    if kind != "replace":
-        return mended(up, s * xi - s * s / 2), down
-    return mended(up, s * xi - s * s / 2), mended(down, -s * xi - s * s / 2)
+def _log_turned(rate: Reals, grown: Reals, rise: Reals, angle: Reals) -> Complexes:
+    """log w at xi = x + i·eta with s·eta = ±angle, likewise."""
+    half = np.sin(angle / 2)
+    right, up = grown * np.cos(angle) - 2 * rate * half * half, rise * np.sin(angle)  # w - 1
+    along = (1 - rate) + rise * np.cos(angle)
+    out = np.empty(rise.shape, dtype=complex)
+    out.real = np.log1p(right * (2 + right) + up * up) / 2
+    out.imag = np.arctan2(up, along)
+    far = rise > 1e8  # there squares overflow; near 0 they cancel
+    if far.any() or rate.max() > 0.5:
+        size = np.log(np.hypot(along, up))
+        out.real = np.where(far | (size < -0.5), size, out.real)
+    return out

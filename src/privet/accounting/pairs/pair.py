@@ -38,13 +38,13 @@ class Tails(Protocol):
         ...
 
 
-class Pair(Tails, Protocol):
-    """The privacy loss of one step in one direction, under P: its tails, and its moments.
+class Moments(Protocol):
+    """The moments of the privacy loss of one step, or of several, in one direction: all that the contour asks."""
 
-    Every number is about a pair (P, Q) that *dominates* the step: whatever the data, the earlier outputs and the
-    threshold, the step's hockey-stick divergence is at most the pair's. Domination survives adaptive composition
-    (Zhu, Dong and Wang 2022, theorem 10), so runs are bounded by composing pairs.
-    """
+    @property
+    def infinite(self) -> float: ...
+    @property
+    def highest(self) -> float: ...
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
         """log M(t) for M(t) = E_P[exp(tL); L < ∞], and a bound on the relative error of M(t).
@@ -56,3 +56,12 @@ class Pair(Tails, Protocol):
     def decay(self, tilt: float, frequency: Reals) -> Reals:
         """A lower bound on log(M(tilt) / |M(tilt + iv)|) that holds for all v ≥ frequency."""
         ...
+
+
+class Pair(Tails, Moments, Protocol):
+    """The privacy loss of one step in one direction, under P: its tails, and its moments.
+
+    Every number is about a pair (P, Q) that *dominates* the step: whatever the data, the earlier outputs and the
+    threshold, the step's hockey-stick divergence is at most the pair's. Domination survives adaptive composition
+    (Zhu, Dong and Wang 2022, theorem 10), so runs are bounded by composing pairs.
+    """
