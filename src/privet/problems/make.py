@@ -69,7 +69,7 @@ def glm(
     Parameters
     ----------
     loss : a loss, or its name, e.g. "logistic", "squared"
-    X : (n, d) numbers, dense, CSR or a data frame; private
+    X : (n, d) numbers, dense, CSR, a data frame, or a list of rows, whose usual length is taken as public; private
     y : (n,) labels; private
     row_norm : public bound on ‖x‖, chosen without the data; with `features`, on the rows before the map
     domain : the set to stay in; the whole space by default

@@ -72,8 +72,8 @@ def test_very_many_steps_are_answered(steps: int) -> None:
         low, high = bounds(event * steps, delta=1e-6, neighbours="replace_one")
         assert low <= limit * (1 + 1e-5)
         assert high == pytest.approx(limit, rel=1e-5)
-    for event in (Gaussian(noise_multiplier=2.0).poisson(rate=0.01), Laplace(scale=1e9)):
-        assert math.isfinite(bounds(event * steps, delta=1e-6, neighbours="add_remove").upper)
+    for other in (Gaussian(noise_multiplier=2.0).poisson(rate=0.01), Laplace(scale=1e9)):
+        assert math.isfinite(bounds(other * steps, delta=1e-6, neighbours="add_remove").upper)
 
 
 def test_unlike_noise_levels_cost_what_lies_between_their_extremes() -> None:

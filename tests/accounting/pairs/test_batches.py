@@ -48,7 +48,7 @@ def test_mixtures_decay_together(kind: Any) -> None:
     """The decay of a batch is at most what its moments show, at that frequency and beyond, and worth having."""
     batches = gathered(mixtures(kind))
     frequency = np.array([0.5, 3.0, 20.0])
-    promised = sum(pair.decay(1.3, frequency) for pair, _ in batches)
+    promised = np.sum([pair.decay(1.3, frequency) for pair, _ in batches], axis=0)
     for u, least in zip(frequency, promised, strict=True):
         t = 1.3 + 1j * np.concatenate([[0.0], u * np.linspace(1.0, 2.0, 9)])
         with np.errstate(over="ignore"):  # what has decayed has no relative error left
