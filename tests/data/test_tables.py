@@ -189,7 +189,8 @@ def test_a_text_that_is_no_text_is_read_as_in_a_file() -> None:
 def test_a_code_book_without_names_has_no_features() -> None:
     """As names may be learnt, and none be held by enough: the other columns are as they were, wherever it stands."""
     age, none = Number(low=0, high=100), Category(values=())
-    for columns in ({"age": age, "job": none}, {"job": none, "age": age}):
+    orders: list[dict[str, Number | Category]] = [{"age": age, "job": none}, {"job": none, "age": age}]
+    for columns in orders:
         table = {"age": [50, None], "job": ["Jane", None]}
         assert features(Schema(columns=columns), table)[:, 0].tolist()[0] == 50
         assert encode(Schema(columns=columns), table).shape == (2, 2)
