@@ -467,7 +467,7 @@ def test_no_solver_runs_another_plan(solver: str, watch: Watch, monkeypatch: pyt
 
         with monkeypatch.context() as patch:
             patch.setattr(Meter, "__init__", begun)
-            for home in ("fixed_hessian", "newton", "perturbed_objective", "perturbed_output", "stochastic_descent"):
+            for home in ("descent", "perturbed_objective", "perturbed_output"):
                 # a solver refuses such a meter at once; here the meter has to notice by itself
                 patch.setattr(f"privet.solvers.{home}.ready", lambda plan, meter, random: meter)
             with pytest.raises(PrivetError, match=r"as planned, got|every planned release|not part of the plan"):

@@ -164,7 +164,7 @@ def test_noise_alone_rarely_makes_an_octave(monkeypatch: pytest.MonkeyPatch) -> 
         return sum(not (1 <= low < high <= 2) for low, high in found.ranges.values())
 
     assert wrong() <= 3
-    monkeypatch.setattr(ranges, "_CERTAIN", 3.0)
+    monkeypatch.setattr(ranges, "CERTAIN", 3.0)
     assert wrong() > 40
 
 

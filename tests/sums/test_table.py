@@ -158,13 +158,12 @@ def test_pandas_frames_are_tables() -> None:
         np.array([["a", "b"]]),
         np.array([[1j]]),
         np.array([["2020-01-01"]], dtype="datetime64[D]"),
-        [[1, 2], [3]],
         sparse.csr_array((3, 2**22 + 1)),
         3.0,
     ],
 )
 def test_what_is_no_table_is_refused_by_shape_or_type(data: Any) -> None:
-    """Wrong dimensions, no columns, text, complex numbers, dates, ragged rows: an error that quotes no cell."""
+    """Wrong dimensions, no columns, text, complex numbers, dates: an error that quotes no cell."""
     with pytest.raises(InvalidParameter, match="Expected X") as refused:
         bounded_table(data, row_norm=1.0)
     assert "'a'" not in str(refused.value)

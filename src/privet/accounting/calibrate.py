@@ -135,14 +135,6 @@ def _oriented(excess: Excess, start: float, low: float, high: float) -> _Axis:
 
 def _guess(excess: Excess, axis: _Axis) -> tuple[float, float]:
     """About where the budget is met, by guesses alone, and the slope of the excess there."""
-
-    def accepts(value: float) -> bool:
-        try:
-            excess.rough(value)
-        except InvalidParameter:
-            return False
-        return True
-
     seen = _Seen()
     u, last = axis.at(axis.start), axis.start
     for _ in range(40):
@@ -150,13 +142,13 @@ def _guess(excess: Excess, axis: _Axis) -> tuple[float, float]:
         try:
             seen.add(u, excess.rough(value))
         except InvalidParameter:
-            axis.refused(value, last, accepts)
+            axis.refused(value, last, excess.accepts)
             seen.limit, u = 8.0, min(max(u, axis.ends[0]), axis.ends[1])
             continue
         last = value
         if abs(seen.points[u]) <= _CLOSE or seen.width() <= _CLOSE / 2:
             break
-        following = min(max(seen.proposal(math.nan), axis.ends[0]), axis.ends[1])
+        following = min(max(seen.proposal(-1.0), axis.ends[0]), axis.ends[1])
         if following in seen.points:
             break
         u = following
@@ -194,25 +186,23 @@ class _Seen:
 
     def proposal(self, default_slope: float) -> float:
         """Where to look next: inverse interpolation, kept between the sides, and bisection where that stalls."""
-        between = math.isfinite(self.width())
-        u = self._crossing(default_slope)
-        if between:
+        if math.isfinite(self.width()):
+            u = self._crossing(default_slope)
             stalled = len(self._widths) > 3 and self._widths[-1] > 0.5 * self._widths[-4]
             inside = self.unsafe < u < self.safe
             return u if inside and not stalled else (self.safe + self.unsafe) / 2
         here = self.unsafe if math.isinf(self.safe) else self.safe
-        direction = 1.0 if math.isinf(self.safe) else -1.0
         self.limit *= 2
-        step = direction * (u - here)
-        return here + direction * (min(max(step, 1e-12), self.limit) if step == step and step > 0 else self.limit)
+        step = -self.points[here] / self.slope(default_slope)  # beyond all points, a straight line is safest
+        return here + min(max(step, -self.limit), self.limit)
 
     def _crossing(self, default_slope: float) -> float:
         """Where the function is 0, by the three points at which it is nearest to it; NaN if they cannot tell."""
         points = sorted((p for p in self.points.items() if math.isfinite(p[1])), key=lambda p: abs(p[1]))[:3]
-        if len(points) == 1:
-            return points[0][0] - points[0][1] / default_slope
-        if not points or len({excess for _, excess in points}) < len(points):
+        if not points:
             return math.nan
+        if len({excess for _, excess in points}) < max(2, len(points)):
+            return points[0][0] - points[0][1] / default_slope
         root = 0.0
         for u, excess in points:
             root += u * math.prod(other / (other - excess) for _, other in points if other != excess)
@@ -221,27 +211,31 @@ class _Seen:
 
 def _real_root(excess: Excess, axis: _Axis, u: float, slope: float) -> float:
     """The least u whose run is surely within the budget, to the tolerance; NaN if there is none."""
-    most, least = axis.ends
-    seen = _Seen()
-    look = 0
+    seen, last, look = _Seen(), axis.start, 0
     for _ in range(80):
-        u = min(max(u, most), least)
-        over = excess.quick(axis.value(u))
+        u = min(max(u, axis.ends[0]), axis.ends[1])
+        try:
+            over = excess.quick(axis.value(u))
+        except InvalidParameter:
+            axis.refused(axis.value(u), last, excess.accepts)
+            continue
+        last = axis.value(u)
         seen.add(u, over)
         slope = seen.slope(slope)
         near, look = _TOLERANCES[min(look, len(_TOLERANCES) - 1)], look + 1
-        if over <= 0 and (over >= slope * near or u - seen.unsafe <= near or u == most):
+        if over <= 0 and (over >= slope * near or u - seen.unsafe <= near or u == axis.ends[0]):
             if excess.sure(axis.value(u)) <= 0:
                 return axis.value(u)
             excess.way += 1  # another direction is the worse one, or needs another accountant
             seen, look = _Seen(), 0
             continue
-        if over > 0 and u == least:
+        if over > 0 and u == axis.ends[1]:
             return math.nan
         if seen.width() <= 0:  # a bound that is looser here than next to it
             seen = _Seen()
             seen.add(u, over)
-        u = seen.proposal(slope) + (0.4 * near if math.isfinite(seen.width()) or len(seen.points) == 1 else 0.0)
+        u = seen.proposal(slope)
+        u = u + 0.4 * near if u + 0.4 * near < seen.safe else u  # a hair to the safe side
     return math.nan
 
 

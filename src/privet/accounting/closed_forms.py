@@ -45,6 +45,8 @@ def _gaussian_mu(ways: tuple[Direction, ...]) -> float | None:
     pairs = ways[0].steps
     if len(ways) > 1 or not all(isinstance(pair, GaussianPair) for pair, _ in pairs):
         return None
+    if len(pairs) == 1 and pairs[0][1] == 1 and isinstance(pairs[0][0], GaussianPair):
+        return pairs[0][0].mu  # as it is, so that no theorem of single steps undercuts it by a rounding
     return math.hypot(*(math.sqrt(count) * pair.mu for pair, count in pairs if isinstance(pair, GaussianPair))) * _UP
 
 

@@ -12,7 +12,7 @@ from privet.accounting.contour.rough_epsilon import ordered_epsilon, rough_epsil
 from privet.accounting.interface import Uncertified
 from privet.accounting.pairs.dominating import Direction, directions, known_by_moments_only
 from privet.accounting.query import ask
-from privet.errors import NoProvenBound
+from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
 
 _SMALL = 1e-6  # below such a budget, the logarithm of epsilon is too steep to search in
@@ -41,6 +41,14 @@ class Excess:
     def run(self, value: float) -> ev.Event:
         """The run at a value."""
         return self.family(round(value) if self.whole else value)  # type: ignore[arg-type]  # callers say which
+
+    def accepts(self, value: float) -> bool:
+        """Whether the family has a run at a value."""
+        try:
+            self.run(value)
+        except InvalidParameter:
+            return False
+        return True
 
     def sure(self, value: float) -> float:
         """By the best accountant, in both directions."""

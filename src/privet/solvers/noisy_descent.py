@@ -96,7 +96,7 @@ class NoisyGradientDescent(DescentSolver):
         if prescription is not None and self.step_size is None and proven and alone:
             bound = prescription.excess_risk
         eta = self.step_size if self.step_size is not None else prescription.step_size_at  # type: ignore[union-attr]
-        return along_gradients(problem, meter, GradientStep(step_size=eta), bound=bound)
+        return along_gradients(plan, problem, meter, GradientStep(step_size=eta), bound=bound)
 
     @property
     def _theorem(self) -> Method:

@@ -75,12 +75,14 @@ class DPSGD(DescentSolver):
         return (gradient_release(facts, rule, steps=self.steps, sampling=self.sampling),), {}
 
     def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
-        return along_gradients(problem, meter, self.update or GradientStep(step_size=self.step_size))
+        return along_gradients(plan, problem, meter, self.update or GradientStep(step_size=self.step_size))
 
 
-def along_gradients(problem: Problem, meter: Meter, update: UpdateRule, *, bound: float | None = None) -> Course:
-    """The course along the noisy gradients of the meter's plan, whose noise the update may know."""
-    gradient, steps = PrivateGradient(problem, meter), meter.plan.times("gradients")
+def along_gradients(
+    plan: Plan, problem: Problem, meter: Meter, update: UpdateRule, *, bound: float | None = None
+) -> Course:
+    """The course along the noisy gradients of the plan, whose noise the update may know."""
+    gradient, steps = PrivateGradient(problem, meter), plan.times("gradients")
     return Course(
         direction=gradient, steps=steps, update=update, noise_stddev=lambda: gradient.noise_stddev, bound=bound
     )
@@ -186,7 +188,7 @@ def follow(
     """
     check_release(release)
     meter, theta = Meter(plan, random=random), starting_point(problem, start)
-    course = along_gradients(problem, meter, update)
+    course = along_gradients(plan, problem, meter, update)
     result = descended(course, problem, meter, theta, release=release, delta=check_delta(delta))
     meter.finish()
     return result

@@ -66,7 +66,8 @@ class Mixtures:
     def _grid(self, real: bool, least: float, most: float) -> Grid:
         """Nodes for every order t with least ≤ Re t ≤ most; coarser on the real line, where logarithms do."""
         for key, grid in self._grids.items():
-            if key[0] == real and key[1] <= least and (most <= key[2] if real else most == key[2]):
+            serves = most <= key[2] <= 16 * max(most, 4.0) if real else most == key[2]  # far nodes would overflow
+            if key[0] == real and key[1] <= least and serves:
                 return grid
         if real:  # wide, so that searches over orders share their nodes
             least, most = min(least, 0.0), 1.3 * max(most, 1.0)

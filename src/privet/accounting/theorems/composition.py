@@ -142,7 +142,7 @@ def answers_delta(costs: Sequence[Cost], epsilon: float) -> tuple[float, float]:
     Examples
     --------
     >>> [f"{end:.9f}" for end in answers_delta([Cost(1.0, 0.1), Cost(2.0, 0.2)], 2.0)]
-    ['0.573062651', '0.573062651']
+    ['0.573062638', '0.573062638']
     """
     checked = [_check(cost) for cost in costs]
     epsilon = check_epsilon(epsilon)
