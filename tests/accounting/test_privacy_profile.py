@@ -12,19 +12,21 @@ RUNS: list[tuple[Event, Neighbours]] = [
     (Gaussian(noise_multiplier=1.1).poisson(rate=256 / 60_000) * 14_062, "add_remove"),
     (Gaussian(noise_multiplier=1.1).poisson(rate=256 / 60_000) * 14_062, "replace_one"),
     (Gaussian(noise_multiplier=0.7).poisson(rate=1e-3) * 3_000, "zero_out"),
+    (Gaussian(noise_multiplier=0.5).poisson(rate=1e-5) * 100, "zero_out"),
     (Gaussian(noise_multiplier=2.0) * 5, "zero_out"),
     (Pure(epsilon=0.3) * 7, "replace_one"),
 ]
 
 
 @pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.LooseBound")  # of one rare run, near an epsilon of 0
 @pytest.mark.parametrize(("run", "neighbours"), RUNS)
 def test_a_profile_falls_and_is_what_single_questions_give(run: Event, neighbours: Neighbours) -> None:
     """Lines kept from one point to the next lose nothing: every point is within 1e-4 of its own bracket, not below."""
-    epsilons = np.linspace(0.0, 6.0, 40)
+    epsilons = np.linspace(0.0, 6.0, 17)
     found = profile(run, epsilons, neighbours=neighbours)
     assert np.all(np.diff(found) <= 0)
-    for e, upper in zip(epsilons[::8], found[::8], strict=True):
+    for e, upper in zip(epsilons[::4], found[::4], strict=True):
         low, high = bounds(run, epsilon=float(e), neighbours=neighbours)
         assert low <= upper <= max(high * (1 + 1e-4), high + 1e-18)
 

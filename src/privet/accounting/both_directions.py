@@ -112,7 +112,10 @@ class LineCurve:
         for way, lines in zip(self.ways, self._kept, strict=True):
             if worst and any(line.upper(epsilon) <= worst for line in lines[-2:]):
                 continue
-            found = line_delta(way.steps, epsilon, lines)
+            try:
+                found = line_delta(way.steps, epsilon, lines)
+            except (ArithmeticError, ValueError):  # a loss beyond what floats can hold
+                return None
             if found is None or found[1] - found[0] > width * max(found[1], NOTHING / width):
                 return None
             worst = max(worst, found[1])

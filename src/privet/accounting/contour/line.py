@@ -252,8 +252,10 @@ def _lay(steps: Run, saddle: float, epsilon: float, log_delta: float, exact: boo
         elif last:
             tail = None
         else:
+            if exact or epsilon <= 0 or not _is_crowded(steps):
+                return None
             blur, last, fall = _blur(c, spacing, epsilon, log_size - log_delta + _DIGITS)
-            if exact or not _is_crowded(steps) or not (1 + c) ** 2 * blur < _MOST_BLUR:
+            if not (1 + c) ** 2 * blur < _MOST_BLUR:
                 return None
             steps = (*steps, (GaussianPair(math.sqrt(blur)), 1))
             log_orders = log_orders + blur * orders * (1 + orders)
