@@ -120,14 +120,15 @@ def _oriented(excess: Excess, start: float, low: float, high: float) -> _Axis:
         except InvalidParameter:
             return math.nan
 
-    if math.isnan(at(start)):
+    here = at(start)
+    if math.isnan(here):
         excess.ordered(start)  # let the user see why the family refuses its own start
     for octaves in (1, 4, 16, 64):
         up, down = min(start * 2.0**octaves, high), max(start * 2.0**-octaves, low)
         if excess.whole:
             up, down = float(math.floor(up)), float(math.ceil(down))
         for less, more in ((start, up), (down, start)):
-            one, other = at(less), at(more)
+            one, other = (here if value == start else at(value) for value in (less, more))
             if one < other or one > other:  # both are numbers, and not the same
                 return _Axis(1.0 if other < one else -1.0, start, low, high)
     return _Axis(1.0, start, start, start)  # nothing tells them apart, so none is better than where the search begins
