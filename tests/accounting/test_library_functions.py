@@ -31,7 +31,7 @@ PLAIN: dict[str, tuple[Any, Callable[[Any], Any], Range]] = {
     "log1p": (np.log1p, mp.log1p, (-0.9, 1e3)),
     "sin": (np.sin, mp.sin, (-1e6, 1e6)),
     "cos": (np.cos, mp.cos, (-1e6, 1e6)),
-    "tan": (np.tan, mp.tan, (0, 1.4)),
+    "tan": (np.tan, mp.tan, (-1e4, 1e4)),
     "arctan": (lambda x: np.arctan2(x, 1.0), mp.atan, (-1e3, 1e3)),
     "hypot": (lambda x: np.hypot(x, 1.0), lambda x: mp.sqrt(x * x + 1), (-1e3, 1e3)),
     "arcsinh": (np.arcsinh, mp.asinh, (-1e8, 1e8)),
