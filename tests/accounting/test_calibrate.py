@@ -184,6 +184,16 @@ def test_a_rate_stops_at_one() -> None:
     assert found == 1.0
 
 
+def test_a_rate_is_found_below_one_where_one_is_a_kind_of_its_own() -> None:
+    """At a rate of 1 the run is plain Gaussian noise, whose exact cost must not be compared with a guess below it."""
+
+    def family(rate: float) -> Event:
+        return Gaussian(noise_multiplier=0.6177).poisson(rate=rate) * 296
+
+    found = calibrate(family, epsilon=3.4, delta=5e-7, neighbours="zero_out")
+    just_safe(family, found, found * (1 + 1e-6), 3.4, 5e-7, "zero_out")
+
+
 def test_a_rate_is_found_within_an_interval() -> None:
     """`between` bounds the answer: an end of it is returned when the whole interval is affordable."""
     found = calibrate(

@@ -113,24 +113,15 @@ class _Axis:
 
 def _oriented(excess: Excess, start: float, low: float, high: float) -> _Axis:
     """Which way is down, seen at the nearest values whose costs differ."""
-
-    def at(value: float) -> float:
-        try:
-            return excess.ordered(value)
-        except InvalidParameter:
-            return math.nan
-
-    here = at(start)
-    if math.isnan(here):
-        excess.ordered(start)  # let the user see why the family refuses its own start
+    excess.run(start)  # let the user see why the family refuses its own start
     for octaves in (1, 4, 16, 64):
         up, down = min(start * 2.0**octaves, high), max(start * 2.0**-octaves, low)
         if excess.whole:
             up, down = float(math.floor(up)), float(math.ceil(down))
         for less, more in ((start, up), (down, start)):
-            one, other = (here if value == start else at(value) for value in (less, more))
-            if one < other or one > other:  # both are numbers, and not the same
-                return _Axis(1.0 if other < one else -1.0, start, low, high)
+            found = excess.costs_less(more, less) if excess.accepts(less) and excess.accepts(more) else None
+            if found is not None:
+                return _Axis(1.0 if found else -1.0, start, low, high)
     return _Axis(1.0, start, start, start)  # nothing tells them apart, so none is better than where the search begins
 
 

@@ -76,12 +76,14 @@ class Excess:
         way = ways[min(self.way, len(ways) - 1)]
         return _log_ratio(rough_epsilon(way.steps, self.delta, near=self.epsilon), self.epsilon)
 
-    def ordered(self, value: float) -> float:
-        """A number that tells which of two values costs more, and is within a factor of the excess."""
-        ways = self._ways(value)
-        if ways is None:
-            return self.sure(value)
-        return _log_ratio(max(ordered_epsilon(way.steps, self.delta) for way in ways), self.epsilon)
+    def costs_less(self, value: float, other: float) -> bool | None:
+        """Whether the run at the first value costs less than at the other; None where nothing tells them apart."""
+        ways = self._ways(value), self._ways(other)
+        if ways[0] is None or ways[1] is None:  # guesses and exact costs, as of a rate of 1, are not to be mixed
+            here, there = self.sure(value), self.sure(other)
+        else:
+            here, there = (max(ordered_epsilon(way.steps, self.delta) for way in both) for both in ways if both)
+        return here < there if here < there or here > there else None
 
     def _ways(self, value: float) -> tuple[Direction, ...] | None:
         """The run's directions, if `ask` leaves it to line integrals."""
