@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import re
@@ -394,3 +395,18 @@ def test_schema_reads_the_header_line_and_nothing_else(tmp_path: Path) -> None:
     assert refused.exit_code == 2
     assert "Expected a CSV file" in refused.stderr
     assert "Jane" not in refused.output
+
+
+def test_a_compressed_file_that_is_cut_off_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """Not an abort, and no traceback: the file as a whole cannot be read, whatever its records."""
+    whole = gzip.compress(b"age,rich\n" + b"".join(f"{i},{i % 7}\n".encode() for i in range(5000)))
+    (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "t.toml").write_text(
+        'target = { column = "rich", kind = "number", range = [0, 7] }\n'
+        '[columns]\n"age" = { kind = "number", range = [0, 100] }\n'
+    )
+    flags = ["--schema", str(tmp_path / "t.toml"), "--epsilon", "1", "--delta", "1e-6", "--out", str(tmp_path / "m")]
+    result = CliRunner().invoke(main, ["fit", str(tmp_path / "cut.csv.gz"), *flags])
+    assert result.exit_code == 2
+    assert "cut off or damaged" in result.output
+    assert not (tmp_path / "m" / "model.json").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -42,6 +43,11 @@ class Answering(click.Command):
                 return super().invoke(ctx)
         except BrokenPipeError:  # whoever read us has seen enough; click ends quietly
             raise
+        except (EOFError, zlib.error):  # click would call the first an abort
+            raise Refusal(
+                "Expected a whole compressed file, got one that is cut off or damaged: its rows cannot be read. "
+                "Copy it again."
+            ) from None
         except (PrivetError, ImportError, OSError, UnicodeDecodeError) as error:
             raise Refusal(str(error)) from None
         finally:
