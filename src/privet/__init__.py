@@ -9,8 +9,6 @@ True
 Importing this costs next to nothing: names load what they need when they are first used.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

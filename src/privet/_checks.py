@@ -5,8 +5,6 @@ fractions, and come back as plain floats. Every refusal says what was expected, 
 do. Parameters are public, so they may be quoted; cells of a table never come here.
 """
 
-from __future__ import annotations
-
 import math
 import numbers
 from typing import Any

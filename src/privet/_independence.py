@@ -4,8 +4,6 @@ A loss that divides by the batch's mean, or a rule by the largest norm, lets one
 clip bounds that. Code of this library is not tried: its tests are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What the arrays that privet computes with are called."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -12,8 +12,6 @@ SmallEffectiveSample   (a UserWarning)      a model that privacy leaves little m
 UnaccountedTransformer (a UserWarning)      a pipeline that learnt from the rows before our fit saw them
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

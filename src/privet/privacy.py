@@ -1,7 +1,5 @@
 """The words of a privacy statement: neighbours, budget, guarantee."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -147,7 +145,7 @@ class Budget:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
 
-    def __le__(self, other: Budget) -> bool:
+    def __le__(self, other: "Budget") -> bool:
         return self.epsilon <= other.epsilon and self.delta <= other.delta
 
 
@@ -181,7 +179,7 @@ the true epsilon in [1, 1].
     invalidated: str = ""
     unit: Unit = "record"
 
-    def invalidate(self, reason: str) -> Guarantee:
+    def invalidate(self, reason: str) -> "Guarantee":
         """The same statement, withdrawn: an infinite epsilon, and `reason` in front of what would have held."""
         return replace(self, epsilon=math.inf, invalidated=f"{reason}. Otherwise it would read: {self}")
 

@@ -6,8 +6,6 @@
 2.381597
 """
 
-from __future__ import annotations
-
 from privet.accounting.accountants import Bounds
 from privet.accounting.calibrate import calibrate
 from privet.accounting.compare import Comparison, Row, compare

@@ -11,8 +11,6 @@
 | basic, advanced, optimal | Dwork et al. 2006; Kairouz, Oh and Viswanath 2017 | parts with an epsilon of their own; optimal: equal ones |
 """  # noqa: E501  # one row an accountant
 
-from __future__ import annotations
-
 from privet.accounting.both_directions import contour, fourier
 from privet.accounting.closed_forms import closed
 from privet.accounting.interface import Bounds, Pricer, Uncertified

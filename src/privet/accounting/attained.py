@@ -4,8 +4,6 @@ An accountant brackets the cost of the dominating pairs. That is the cost of the
 neighbouring tables have exactly these pairs, all steps together; docs/proofs/pairs.md, section 5, says where.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The two numerical engines as accountants: both directions, the worse one counts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The parameter that just meets a budget: noise, steps, rate, or any other single number."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

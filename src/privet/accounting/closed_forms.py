@@ -1,7 +1,5 @@
 """Closed forms: runs of Gaussian steps, of answers, of few equal Laplace steps; and any single step."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """All accountants side by side."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from privet.accounting import events as ev

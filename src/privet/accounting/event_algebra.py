@@ -3,8 +3,6 @@
 The kinds of release at its leaves are in :mod:`privet.accounting.events`, which has all of these names, too.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from privet._checks import directed, is_number, shown, whole
@@ -15,7 +13,7 @@ MOST_STEPS = 10**300
 """A run of more steps, or a table of more records, is refused: its number would not fit a float."""
 
 
-def real(event: Event, name: str, *, unit: str, zero: bool = True, up: bool = True) -> None:
+def real(event: "Event", name: str, *, unit: str, zero: bool = True, up: bool = True) -> None:
     """Refuse what is no finite number; keep others as plain numbers, rounded up or down: to where it costs more."""
     value = getattr(event, name)
     if not is_number(value) or value < 0 or (value == 0 and not zero):
@@ -39,25 +37,25 @@ class Event:
     Gaussian(noise_multiplier=1.1).poisson(rate=0.01) * 1000 + Laplace(scale=4.0)
     """
 
-    def __mul__(self, count: int) -> Event:
+    def __mul__(self, count: int) -> "Event":
         return Repeated(event=self, count=count)
 
     __rmul__ = __mul__
 
-    def __add__(self, other: Event) -> Event:
+    def __add__(self, other: "Event") -> "Event":
         if not isinstance(other, Event):
             return NotImplemented
         return Composed(parts=(*_parts(self), *_parts(other)))
 
-    def poisson(self, *, rate: float) -> Event:
+    def poisson(self, *, rate: float) -> "Event":
         """Run on a batch that each record joins independently with probability `rate`."""
         return PoissonSampled(event=self, rate=rate)
 
-    def without_replacement(self, *, batch: int, records: int) -> Event:
+    def without_replacement(self, *, batch: int, records: int) -> "Event":
         """Run on `batch` of the `records` (a public number), all subsets of that size equally likely."""
         return FixedSizeSampled(event=self, batch=batch, records=records)
 
-    def under(self, neighbours: Neighbours) -> Event:
+    def under(self, neighbours: Neighbours) -> "Event":
         """Say that the sizes fit this relation only: asked under another one, the event is refused."""
         return Under(event=self, neighbours=neighbours)
 

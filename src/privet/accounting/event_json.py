@@ -4,8 +4,6 @@ The text is `{"privet_event": 1, "event": {...}}`; every event is an object with
 that kind. An event's meaning never changes, so neither does what version 1 says; a new meaning is a new kind.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any, NoReturn

@@ -5,8 +5,6 @@ same event can be asked about under any of the three neighbour relations (see :m
 another unit, which fits one relation only, the event says which: `.under`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from privet.accounting.event_algebra import (

@@ -1,7 +1,5 @@
 """By how much a run overspends a budget, as the search of :mod:`privet.accounting.calibrate` sees it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

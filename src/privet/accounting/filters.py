@@ -18,8 +18,6 @@ some order t, and Σ_t E[(1 − e^{ε−L})₊; the limit of t held] <= m · δ/
 A filter is a value: `spend` returns the next one. To make it a ledger, keep it somewhere that survives a crash.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -101,7 +99,7 @@ class RenyiFilter:
         """Return whether a step with these log moments still fits the budget."""
         return self._fits(self._after(cost))
 
-    def spend(self, cost: LogMoments) -> RenyiFilter:
+    def spend(self, cost: LogMoments) -> "RenyiFilter":
         """Return the filter after a step with these log moments; refuse a step that does not fit."""
         after = self._after(cost)
         if not self._fits(after):
@@ -161,7 +159,7 @@ class ZeroConcentratedFilter:
         after = self._after(cost)
         return after == 0.0 or after <= self.limit
 
-    def spend(self, cost: float) -> ZeroConcentratedFilter:
+    def spend(self, cost: float) -> "ZeroConcentratedFilter":
         """Return the filter after a step of this rho; refuse a step that does not fit."""
         if not self.admits(cost):
             raise Overspent(

@@ -4,8 +4,6 @@ Neither library is needed: objects are told by the name of their class and read 
 noise as noise stddev ÷ clip, as privet does, so nothing is converted but names. What has no meaning here is refused.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction

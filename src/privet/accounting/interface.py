@@ -1,7 +1,5 @@
 """What every accountant returns, and how one says that it has no theorem."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The matrix mechanism without sampling: correlated noise over the steps of a run, as one Gaussian release."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

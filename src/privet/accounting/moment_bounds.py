@@ -1,7 +1,5 @@
 """Accountants that know a run by moments or by one number: Rényi, zCDP, Gaussian DP."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ is off by at most two units in the last place, so the whole by far less than `SL
 that must not be too small is multiplied by 1 + `SLACK`, one that must not be too large by 1 − `SLACK`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

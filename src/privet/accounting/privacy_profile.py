@@ -1,7 +1,5 @@
 """delta as a function of epsilon, at many points for little more than a few cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

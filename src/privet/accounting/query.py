@@ -1,7 +1,5 @@
 """What does a run cost? The questions people ask, answered by the best accountant that has a proof."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

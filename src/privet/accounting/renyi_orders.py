@@ -4,8 +4,6 @@ Counts are multiplied here only. The Rényi accountant uses these bounds as they
 saddle and to bound what lies beyond its line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

@@ -12,8 +12,6 @@ law). For the Poisson law c = E[K]·δ_Q(0), or their theorem 6 if that is less.
 Proof: docs/proofs/selection.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -4,8 +4,6 @@ Sampling turns the curve H_α(P ‖ Q) of the unsampled step into w·H_β(P ‖ 
 record leaves, as (1−q)Q + qP − αQ = q(P − βQ), and w = 1 − α(1−q) when it joins, as P − α((1−q)P + qQ) = w(P − βQ).
 """
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -1,7 +1,5 @@
 """Composition theorems as accountants, over each step's own (epsilon, delta)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

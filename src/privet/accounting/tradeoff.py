@@ -10,8 +10,6 @@ The least over epsilon is the trade-off curve itself when the profile is exact, 
 epsilons: more of them make the bound smaller, never wrong.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

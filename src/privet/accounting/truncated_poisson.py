@@ -1,7 +1,5 @@
 """Poisson batches with a cap: what does not fit is left out at random."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

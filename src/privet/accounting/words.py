@@ -1,7 +1,5 @@
 """What a guarantee says of a run: what ran, as the clause of a sentence, and what that rests on."""
 
-from __future__ import annotations
-
 from privet.accounting import events as ev
 from privet.accounting.pairs.dominating import leaves
 from privet.accounting.selection import mean_trials

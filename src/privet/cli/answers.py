@@ -1,7 +1,5 @@
 """How an answer leaves the command line: a sentence or JSON on stdout, remarks and refusals on stderr."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings
@@ -83,7 +81,7 @@ def guarantee_record(promise: Guarantee, run: Event) -> dict[str, Any]:
     return record | {"event": json.loads(to_json(run))}
 
 
-def draw(figure: Callable[[], Figure], path: Path | None) -> None:
+def draw(figure: "Callable[[], Figure]", path: Path | None) -> None:
     """Draw the figure to `path` if one is asked for, and say so on stderr."""
     if path is None:
         return

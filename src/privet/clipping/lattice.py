@@ -1,7 +1,5 @@
 """The lattice on which clipped sums live: integers times a public power of two."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

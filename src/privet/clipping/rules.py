@@ -1,7 +1,5 @@
 """Clipping rules: ways to bound what one record contributes; every one of them is enforced, none is believed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

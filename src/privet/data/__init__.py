@@ -4,8 +4,6 @@ A cell that cannot be read counts as missing, the same everywhere, and nothing i
 on declared types and shapes, which are public.
 """
 
-from __future__ import annotations
-
 from privet.data.classes import class_list, labels, places
 from privet.data.floats import matrix, vector
 from privet.data.people import grouped_by, one_row_each, person_numbers

@@ -1,7 +1,5 @@
 """From cells of any kind to numbers and names. A cell that cannot be read counts as missing; nothing is said of it."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """Labels of classes: each judged alone, so that an odd one among them changes no other."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections import Counter

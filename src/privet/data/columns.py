@@ -1,7 +1,5 @@
 """One column of any kind as cells, and what type it was declared to be. Types and shapes are public, cells are not."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Sequence

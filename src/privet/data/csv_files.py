@@ -1,7 +1,5 @@
 """CSV files, a block of rows at a time. One record of the file is one record, whatever its cells hold."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import re
@@ -122,7 +120,7 @@ class _Source:
         self.again: list[str] = []
         self.ended = False
 
-    def __iter__(self) -> _Source:
+    def __iter__(self) -> "_Source":
         return self
 
     def __next__(self) -> str:

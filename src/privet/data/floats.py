@@ -1,7 +1,5 @@
 """Features and targets as numbers. Refused by declared type and shape only; a cell that is no number is NaN."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whose row it is: labels of any kind to whole numbers, and one row of each person where one must do."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

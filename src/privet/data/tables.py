@@ -1,7 +1,5 @@
 """Columns by name, from frames, dicts, rows, CSV files and structured arrays. Headers are public, cells are not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike

@@ -1,7 +1,5 @@
 """A search speaks as its best model does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Private linear classifiers with scikit-learn's face."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

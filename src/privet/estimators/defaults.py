@@ -1,7 +1,5 @@
 """Which solver, and its settings: chosen from public facts alone, so that nobody has to tune on private rows."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any, Literal, get_args

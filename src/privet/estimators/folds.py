@@ -1,7 +1,5 @@
 """Folds for cross-validation that one record cannot move."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How sure a coefficient is: standard errors and confidence intervals that count the privacy noise, or a refusal."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -69,8 +67,8 @@ class WithIntervals:
 
     def _infer(
         self,
-        data: Records,
-        outline: Outline,
+        data: "Records",
+        outline: "Outline",
         problem: LinearProblem,
         result: Result,
         scaling: Scaling,

@@ -1,7 +1,5 @@
 """What all private linear models share: parameters, a plan from public facts, and a fit that runs it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace

@@ -1,7 +1,5 @@
 """Models of tables as files: JSON, so that loading one runs no code."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import asdict

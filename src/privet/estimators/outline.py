@@ -1,7 +1,5 @@
 """What a fit will release, from public facts: ranges and norms not given, the solver's sums, standard errors."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -103,12 +101,12 @@ class Outline:
         """How long the constant beside the features is, in lengths of a row."""
         return constant_weight(self.effective / (columns + 1))
 
-    def solver(self, model: PrivateLinearModel, loss: Loss) -> Solver:
+    def solver(self, model: "PrivateLinearModel", loss: Loss) -> Solver:
         """The solver with its settings for the loss, which may have been learnt by now; never what it releases."""
         return _solver(model, loss, self.columns, self.effective, self.plan.unit == "person", self.final)
 
 
-def outlined(model: PrivateLinearModel, size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
+def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
     """The outline of a fit of `model` on a table of such a size, with `before` made already out of the same budget."""
     count = public_count(size.records, model.neighbours, model.records)
     if model.neighbours != "add_remove" and count != size.records:
@@ -184,7 +182,7 @@ def share_noise(
 
 
 def _solver(
-    model: PrivateLinearModel, loss: Loss, columns: int, effective: float, people: bool, final: NewtonInference | None
+    model: "PrivateLinearModel", loss: Loss, columns: int, effective: float, people: bool, final: NewtonInference | None
 ) -> Solver:
     return solver_for(
         model.solver,

@@ -1,7 +1,5 @@
 """What stands before an estimator in a scikit-learn pipeline: seen from inside its fit, as nothing else tells of it."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

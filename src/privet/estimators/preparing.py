@@ -1,7 +1,5 @@
 """From the private records of one fit to a problem for a solver: scaled by what is public or learnt, rows of norm 1."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -56,7 +54,7 @@ class Posed:
 
 
 def learnt_scaling(
-    model: PrivateLinearModel, data: Records, outline: Outline, meter: Meter
+    model: "PrivateLinearModel", data: Records, outline: Outline, meter: Meter
 ) -> tuple[Scaling, tuple[float, float] | None]:
     """What is known of the features' ranges and rows' norms (and of the target's range), or learnt of them.
 
@@ -93,7 +91,9 @@ def _columns(X: Any) -> dict[str, Vector]:
     return {f"x{j}": np.asarray(column, dtype=np.float64) for j, column in enumerate(columns)}
 
 
-def _by_learnt_norm(model: PrivateLinearModel, X: Any, scaling: Scaling, finder: RangeFinder, meter: Meter) -> Scaling:
+def _by_learnt_norm(
+    model: "PrivateLinearModel", X: Any, scaling: Scaling, finder: RangeFinder, meter: Meter
+) -> Scaling:
     """The scaling in which rows are shorter, or not much longer once centred, with what was learnt of their norms."""
     centred = replace(scaling, centred=isinstance(X, np.ndarray))
     either = {"norm": scaling, "centred norm": centred}

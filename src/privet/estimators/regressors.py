@@ -1,7 +1,5 @@
 """Private linear regressors with scikit-learn's face."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """A fit that is charged before it begins, and that leaves nothing behind if it fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

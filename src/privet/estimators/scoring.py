@@ -1,7 +1,5 @@
 """How good a trial of a search is: scores of records that were held out, and their noisy sum."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hyper-parameters chosen privately: a random number of trials, of which the best is released."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
@@ -116,7 +114,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         )
         return Plan(releases=(release,), neighbours=self.neighbours, budget=budget)
 
-    def fit(self, X: Any, y: Any) -> PrivateSearchCV:
+    def fit(self, X: Any, y: Any) -> "PrivateSearchCV":
         """Search, and keep the best trial's model."""
         candidates, plan, before = self._candidates(), self.plan(), upstream()
         noise = plan[_SEARCH].noise_multiplier
@@ -244,7 +242,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         model: Any,
         extra: tuple[str, ...],
         held_out: int,
-    ) -> PrivateSearchCV:
+    ) -> "PrivateSearchCV":
         count = held_out
         if self.neighbours == "add_remove":  # how many were held out is private there
             count = max(1, round(self.holdout / (1 - self.holdout) * model.records))

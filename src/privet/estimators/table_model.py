@@ -1,7 +1,5 @@
 """From a table and its schema to a private model: plan, fit, predict."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass, replace

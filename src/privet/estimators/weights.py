@@ -1,7 +1,5 @@
 """Weights of records and of classes: brought to [0, 1] by a public bound, before anything is clipped."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@
 Account(epsilon <= 2, delta = 1e-06, replace_one, in memory, 0 charges)
 """
 
-from __future__ import annotations
-
 from privet.ledger.account import Account, Charge
 
 __all__ = ["Account", "Charge"]

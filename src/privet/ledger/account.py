@@ -1,7 +1,5 @@
 """One budget for many releases about the same records: charged before noise is drawn, refused when it is spent."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +103,7 @@ class Account:
         neighbours: Neighbours = "replace_one",
         filter: str = "gaussian",
         unit: Unit = "record",
-    ) -> Account:
+    ) -> "Account":
         """Make the file of a new account, once; refused where there is a file. Parameters as above.
 
         Examples
@@ -267,13 +265,13 @@ class Account:
             f"{_counted(len(self._store.read()))})"
         )
 
-    def __sklearn_clone__(self) -> Account:
+    def __sklearn_clone__(self) -> "Account":
         return self
 
-    def __copy__(self) -> Account:
+    def __copy__(self) -> "Account":
         return self
 
-    def __deepcopy__(self, memo: Any) -> Account:
+    def __deepcopy__(self, memo: Any) -> "Account":
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,7 +1,5 @@
 """What several releases cost when each may have been chosen after seeing those before: the rules of an account."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

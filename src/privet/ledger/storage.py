@@ -1,7 +1,5 @@
 """Where an account's lines are kept: in this process, or in a file that processes share and a crash leaves whole."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import sqlite3
@@ -93,7 +91,7 @@ class InFile:
             )
 
     @classmethod
-    def made(cls, path: Path, terms: Terms) -> InFile:
+    def made(cls, path: Path, terms: Terms) -> "InFile":
         """A new file; refuses a path where anything is already."""
         try:
             path.open("xb").close()

@@ -1,7 +1,5 @@
 """What an account was opened for: its budget, relation, unit and rule of adding up."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from privet.errors import InvalidParameter

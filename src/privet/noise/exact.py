@@ -5,8 +5,6 @@ When such an interval leaves open which whole number comes out, these functions 
 of growing precision, with error bounds, until it is certain. Proof: docs/proofs/noise.md, section 3.
 """
 
-from __future__ import annotations
-
 import decimal
 from decimal import Decimal
 from functools import lru_cache

@@ -5,8 +5,6 @@ over the block, the same for every coordinate whatever the noise is: no loop rej
 Error bounds: docs/proofs/noise.md, section 2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Noise onto private sums: from whole lattice units to values that may be shown."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Normals are by Box and Muller's method, Laplace numbers are signed logarithms.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

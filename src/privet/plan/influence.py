@@ -4,8 +4,6 @@ A clipped sum moves by the clip, or by twice that when a record is replaced (`pr
 moments and directions are kinder than that when a record is replaced, each for a reason of its own.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """The meter: it holds the plan while it runs, draws its batches and its noise, and refuses whatever is not next."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The plan: every release of a run, in order, with its relation: one value to account for, reserve, run and report."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -91,7 +89,7 @@ class Plan:
             )
 
     @classmethod
-    def of(cls, facts: Facts, releases: tuple[Release, ...], budget: Budget | None = None) -> Plan:
+    def of(cls, facts: "Facts", releases: tuple[Release, ...], budget: Budget | None = None) -> "Plan":
         """The plan of these releases for a problem with such public facts."""
         known, unit = facts.records, facts.unit
         return cls(releases=releases, records=known, neighbours=facts.neighbours, unit=unit, budget=budget)
@@ -154,7 +152,7 @@ class Plan:
 
     def calibrated(
         self, budget: Budget, *, shares: Mapping[str, float] | None = None, ratios: Mapping[str, float] | None = None
-    ) -> Plan:
+    ) -> "Plan":
         """The same plan with the least noise that meets `budget`, on the safe side.
 
         Releases that have noise keep it. Those named in `shares` get the noise of that share of the budget: of the
@@ -199,7 +197,7 @@ class Plan:
         left = all_of_it**-2 - spent
         return math.sqrt(wanted / left) * (1 + 2.0**-40) if left > 2.0**-10 * all_of_it**-2 else math.nan
 
-    def _within(self) -> Plan:
+    def _within(self) -> "Plan":
         """The plan, if its noise, all of it known, meets its budget."""
         if self.budget is not None and self.guarantee().epsilon > self.budget.epsilon:
             raise InvalidParameter(
@@ -209,7 +207,7 @@ class Plan:
             )
         return self
 
-    def _with_noise(self, noise: Mapping[str, float]) -> Plan:
+    def _with_noise(self, noise: Mapping[str, float]) -> "Plan":
         """The plan with these noise multipliers for releases that have none."""
         return replace(
             self,

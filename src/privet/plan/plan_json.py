@@ -4,8 +4,6 @@ The text is `{"privet_plan": 1, "plan": {...}, "digest": "..."}`. The digest is 
 edited by hand is refused: its noise would no longer be what somebody signed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

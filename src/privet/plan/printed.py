@@ -1,7 +1,5 @@
 """A plan as a table that a person can read."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from privet import accounting
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
     from privet.plan.plan import Plan
 
 
-def shares(plan: Plan) -> dict[str, float] | None:
+def shares(plan: "Plan") -> dict[str, float] | None:
     """Each release's share of the budget, if all are Gaussian noise on sums over all records; else None.
 
     Such releases compose to one with μ² = Σ times ÷ (noise ÷ sensitivity)², and a share is a part of that sum.
@@ -28,7 +26,7 @@ def shares(plan: Plan) -> dict[str, float] | None:
     return {name: part / sum(parts.values()) for name, part in parts.items()}
 
 
-def printed(plan: Plan) -> str:
+def printed(plan: "Plan") -> str:
     """The table."""
     of_all = shares(plan)
     delta = None if plan.budget is None else plan.budget.delta
@@ -62,7 +60,7 @@ def printed(plan: Plan) -> str:
     return "\n".join([head, *lines])
 
 
-def _who(plan: Plan) -> str:
+def _who(plan: "Plan") -> str:
     who = "people" if plan.unit == "person" else "records"
     if plan.records is None:
         return f"any number of {who}"

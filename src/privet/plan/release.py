@@ -1,7 +1,5 @@
 """One release of a run: what is summed, how a record is bounded, how batches are drawn, what noise, how often."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields, replace
 
@@ -126,7 +124,7 @@ class Release:
             run = self.sampling.event(mechanism, steps=count, records=records, neighbours=neighbours)
         return run.under(neighbours) if self.mechanism is not None or own_relation(self.bound) else run
 
-    def without_limit(self) -> Release:
+    def without_limit(self) -> "Release":
         """The same with a plain clip where the rule limits the noise: of the same cost, and a search runs free."""
         return replace(self, bound=Clip(clip=self.bound.clip)) if isinstance(self.bound, Adaptive) else self
 

@@ -1,7 +1,5 @@
 """Bounds, scales and categories: declared in public by a schema, or learnt privately and charged."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from privet.preprocessing.categories import LearntCategories, NameFinder, private_categories

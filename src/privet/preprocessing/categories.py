@@ -1,7 +1,5 @@
 """Names of categories, learnt privately: a name is shown if clearly many records hold it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

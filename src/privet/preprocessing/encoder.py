@@ -1,7 +1,5 @@
 """`TableEncoder`: the encoding as a scikit-learn transformer. Nothing is learnt from the rows."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of bounded features and targets, by public facts alone: each of its own record only, a row of norm at most 1."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The unknown part of a schema, learnt in one private release that is planned before the table is opened."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

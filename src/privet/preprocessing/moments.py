@@ -1,7 +1,5 @@
 """Mean and standard deviation of bounded columns, learnt privately."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Ranges of columns of any scale, learnt privately: octaves first, then 32 equal bins inside."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Public facts about features: rows to norm at most 1, and coefficients back."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -107,7 +105,7 @@ class Scaling:
                 norms[part] = np.sqrt(np.square(block).sum(axis=1))
         return norms
 
-    def with_zeros(self) -> Scaling:
+    def with_zeros(self) -> "Scaling":
         """The same with ranges that hold 0, as sparse rows need."""
         return replace(self, low=np.minimum(self.low, 0.0), high=np.maximum(self.high, 0.0))
 

@@ -1,7 +1,5 @@
 """A schema: what is known in public of a table's columns. Nothing in it is read off the rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Schemas as small TOML or JSON files: read, write, and begin one from a header."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The public side of a problem: all that a plan may be made from."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A linear model of people with many rows each: what is bounded, sampled and counted is a person."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Linear models of records; and what they share with those of people: all but how a sum over them is taken."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """From arrays to problems: generalised linear models, and any loss by its per-record gradients."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, overload
 

@@ -1,7 +1,5 @@
 """What every problem answers: sums over its private records, each bounded."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from privet.arrays import IntArray, Vector

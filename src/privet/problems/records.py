@@ -1,7 +1,5 @@
 """Any loss through one gradient a record; clipping carries the privacy claim alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

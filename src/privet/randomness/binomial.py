@@ -6,8 +6,6 @@ step of F for that, more bits of U are drawn and F is summed in whole numbers un
 Proof that the law is exactly binomial: docs/proofs/noise.md, section 4.
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Uniform numbers, whole numbers and subsets from random words: each exactly as its law says."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -5,8 +5,6 @@ telling a megabyte of it from ideal bits is as hard as breaking AES, up to 2‚Åª‚
 There is no fallback: without `cryptography` this module does not import.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading

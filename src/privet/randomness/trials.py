@@ -3,8 +3,6 @@
 All by rejection with rational chances, each decided bit by bit, so that for ideal words the laws are exact.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Accuracy against epsilon: what privacy costs a model, as a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,7 @@ def accuracy_figure(
     floor: float,
     title: str = "Accuracy against ε",
     subtitle: str = "",
-) -> Figure:
+) -> "Figure":
     """Draw scores against epsilon with the plain model's above and the constant guess's below.
 
     Scores should come from rows that are public or kept apart: accuracy on private training rows is itself private.

@@ -5,8 +5,6 @@ same on a light and on a dark page. Curves are told apart by colour (Okabe and I
 *and* by dashes. Needs the extra `privet[plot]`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -47,7 +45,7 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def save(figure: Figure, path: str | Path) -> Path:
+def save(figure: "Figure", path: str | Path) -> Path:
     """Write a figure to `path`, in the format its ending names, on white with dark text whatever the local style.
 
     Examples
@@ -72,7 +70,7 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 @contextmanager
-def canvas(title: str, subtitle: str, size: tuple[float, float] = (7.4, 4.6)) -> Iterator[tuple[Figure, Axes]]:
+def canvas(title: str, subtitle: str, size: tuple[float, float] = (7.4, 4.6)) -> "Iterator[tuple[Figure, Axes]]":
     """A figure in the house style, titled; a kind error where matplotlib is missing."""
     try:
         import matplotlib as mpl

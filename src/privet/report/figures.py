@@ -1,7 +1,5 @@
 """Four figures of a run's privacy cost: the profile, epsilon against steps, the trade-off curve, all accountants."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -30,7 +28,7 @@ def profile_figure(
     epsilons: Sequence[float] | NDArray[np.float64] | None = None,
     mark: tuple[float, float] | None = None,
     accountant: str = "auto",
-) -> Figure:
+) -> "Figure":
     """Draw delta against epsilon, one curve a run, delta on a logarithmic scale.
 
     Promise: every curve is `privet.accounting.profile`, an upper bound. A delta of 0 is off the scale and left out.
@@ -78,7 +76,7 @@ def steps_figure(
     delta: float,
     neighbours: Neighbours,
     accountants: Sequence[str] = ("auto",),
-) -> Figure:
+) -> "Figure":
     """Draw epsilon against the number of steps, one curve a kind of step and accountant.
 
     Promise: every point is `privet.accounting.epsilon(step * count, delta=...)`, an upper bound.
@@ -123,7 +121,7 @@ def steps_figure(
     return figure
 
 
-def tradeoff_figure(runs: Event | Mapping[str, Event], *, neighbours: Neighbours, accountant: str = "auto") -> Figure:
+def tradeoff_figure(runs: Event | Mapping[str, Event], *, neighbours: Neighbours, accountant: str = "auto") -> "Figure":
     """Draw the least false negative rate against the false positive rate of the best attack.
 
     Promise: no attack lies below a curve. The diagonal is perfect privacy: an attack no better than a coin.
@@ -159,7 +157,7 @@ def tradeoff_figure(runs: Event | Mapping[str, Event], *, neighbours: Neighbours
     return figure
 
 
-def comparison_figure(run: Event, *, delta: float, neighbours: Neighbours) -> Figure:
+def comparison_figure(run: Event, *, delta: float, neighbours: Neighbours) -> "Figure":
     """Draw every accountant's epsilon as a bar with its value, the tightest first.
 
     Promise: the numbers are those of `privet.accounting.compare`; an accountant that has no bound says so.
@@ -207,7 +205,7 @@ def _named(runs: Event | Mapping[str, Event]) -> Mapping[str, Event]:
     return named
 
 
-def _legend(axes: Axes, named: Mapping[str, object]) -> None:
+def _legend(axes: "Axes", named: Mapping[str, object]) -> None:
     if len(named) > 1:
         axes.legend()
 

@@ -1,7 +1,5 @@
 """Full batch, one record, fixed size, Poisson, cyclic: how a batch is drawn and what that is worth."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 

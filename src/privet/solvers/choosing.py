@@ -1,7 +1,5 @@
 """The best of several released points: choosing it reads the records again, so the choice is private and charged."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The loop that all first-order solvers share, and what of its path is released."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

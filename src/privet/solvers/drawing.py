@@ -5,8 +5,6 @@ number is known by its first bits. If the two leave open which outcome it is, bo
 for ideal words, and nothing has to be added to δ. Proof: docs/proofs/drawing.md, section 2.
 """
 
-from __future__ import annotations
-
 import bisect
 import decimal
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The exponential mechanism: draw a point with density ∝ exp(−β × sum of losses), exactly, or not at all."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Descent along a fixed, private upper bound on the Hessian of a generalised linear model."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The private gradient: the one door between records and a descent. The meter draws, counts and adds the noise."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from privet.arrays import Vector

@@ -8,8 +8,6 @@ as they are fast; plain descent, whose convergence is proven beforehand, roundin
 always found, and no refusal depends on the data. Proofs: docs/proofs/perturbation.md, sections 1 and 2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

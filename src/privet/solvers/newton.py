@@ -1,7 +1,5 @@
 """DP-Newton: each step a private gradient, then a private Newton direction for it (double noise)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A private Newton direction: how far one record turns it, a solve that is certified, and its noise."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

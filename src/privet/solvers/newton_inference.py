@@ -1,7 +1,5 @@
 """One private Newton step, planned so that the error of where it lands is known: privacy noise and sampling alike."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Noisy (projected) gradient descent: full batches, a proven Lipschitz constant, parameters by theorem."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Objective perturbation: tilt the objective by Gaussian noise, solve it once, and blur what the solver left over."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Output perturbation: solve a strongly convex problem to a certified tolerance, then add Gaussian noise once."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

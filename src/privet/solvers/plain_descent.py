@@ -1,7 +1,5 @@
 """Projected gradient descent, noise off: the lectures' algorithm 1. Not private; to compare with."""
 
-from __future__ import annotations
-
 from privet.arrays import Vector
 from privet.clipping import Bounding
 from privet.problems import Problem

@@ -1,7 +1,5 @@
 """Sums of losses at public points, in whole units: what the exponential mechanism weighs. Private."""
 
-from __future__ import annotations
-
 import math
 from itertools import accumulate, pairwise
 from typing import NamedTuple

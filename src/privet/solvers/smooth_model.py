@@ -1,7 +1,5 @@
 """What output and objective perturbation ask of a model: public facts, checked before any record is read."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a solver is: a value that makes a plan from public facts, and runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """DP-SGD: descent on clipped, noisy gradients of batches, drawn by any scheme that the accountants can price."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from privet.clipping import Bounding, Clip

@@ -1,7 +1,5 @@
 """A random tilt of an objective: its penalty, noise and blur by (epsilon, delta) and public facts, and its cost."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

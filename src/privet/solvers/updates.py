@@ -1,7 +1,5 @@
 """Update rules: from a gradient to the next point. All are post-processing of the private gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """DP-SVRG: variance reduction with every gradient paid for, the snapshots' too."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

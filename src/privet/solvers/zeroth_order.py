@@ -1,7 +1,5 @@
 """Zeroth-order descent: two loss values a record and step, so the released number is one-dimensional."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

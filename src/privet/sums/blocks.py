@@ -1,7 +1,5 @@
 """Records a block at a time, in as many threads as pay; what a block is made of never shows in a sum."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

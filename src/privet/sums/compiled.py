@@ -8,8 +8,6 @@ No threads and no locks of its own: several threads may call them at once, as th
 a forked child, unless the fork happened while another thread compiled.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

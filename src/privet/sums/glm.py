@@ -5,8 +5,6 @@ A record's gradient is a·x with a = ℓ'(⟨x, θ⟩, y), so its norm is |a|·�
 that every a·x is an integer below 2^41 and a block of products sums exactly in float64, in any order.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Protocol
 

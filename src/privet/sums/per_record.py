@@ -1,7 +1,5 @@
 """Clipped sums of per-record gradients that somebody else computed: for losses that are not linear models."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

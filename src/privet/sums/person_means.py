@@ -5,8 +5,6 @@ in whole numbers, exactly, so neither the order of rows nor blocks nor threads c
 bounded as `record_sum` bounds a gradient.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Sums of curvatures, and those behind a standard error: of them (the bread), squared gradients (the meat), norms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

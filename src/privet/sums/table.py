@@ -1,7 +1,5 @@
 """Features with bounded rows, rounded once to 16 bits on a public grid, so that sums over them are exact."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

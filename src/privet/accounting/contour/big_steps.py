@@ -10,8 +10,6 @@ x_{j-1} and x_j and none beyond: its losses are of one scale, its line integral 
 B_j = M_j - M_{j-1} does. docs/proofs/rare.md, section 4, has the proof.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,7 +50,7 @@ class Levels:
 
     @classmethod
     @np.errstate(all="ignore")
-    def laid(cls, pair: MixturePair, count: int, epsilon: float, delta: float) -> Levels | None:
+    def laid(cls, pair: MixturePair, count: int, epsilon: float, delta: float) -> "Levels | None":
         """Levels for δ(epsilon) ≈ delta; None where they cannot be certified."""
         if pair.shift > _MOST_SHIFT or pair.rate > MOST_RATE:
             return None

@@ -11,8 +11,6 @@ Re t = end·√(Im t/U) that closes the contour on the right, and each panel's e
 :mod:`privet.accounting.contour.turned_mixture`. docs/proofs/contour.md, section 5, has the proof.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

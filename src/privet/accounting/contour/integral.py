@@ -7,8 +7,6 @@ With L the loss of the whole run under P and M(t) = E[e^{tL}; L < ∞] = Π M_j(
 which :mod:`privet.accounting.contour.line` sums with a certified error. Proofs: docs/proofs/contour.md.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

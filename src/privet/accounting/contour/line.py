@@ -7,8 +7,6 @@ summed exactly by an integral along Im t = (K + 1/2)Δ (:mod:`privet.accounting.
 docs/proofs/contour.md.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 
@@ -87,7 +85,7 @@ class Line:
         exact: bool = False,
         one_sided: bool = False,
         unseen: float = 0.0,
-    ) -> Line | None:
+    ) -> "Line | None":
         """Lay a line for delta(epsilon) ≈ e^log_delta; None if its truncation cannot be certified.
 
         `exact` spends time to lose fewer digits, for where the integral is much smaller than its integrand. A

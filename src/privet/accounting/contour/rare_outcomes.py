@@ -11,8 +11,6 @@ such that P(A) ≤ Σ count·P(xi > cut) is a negligible part of δ. Where that 
 :mod:`privet.accounting.contour.big_steps` tells big steps from small ones. docs/proofs/rare.md has the proofs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """From delta to epsilon: certified roots of certified bounds; docs/proofs/contour.md, section 6."""
 
-from __future__ import annotations
-
 import math
 from typing import Protocol
 

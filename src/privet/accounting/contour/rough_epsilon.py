@@ -1,7 +1,5 @@
 """epsilon as a guess: where searches start, and in which order engines are tried. No bound rests on it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@
 w₊, w₋, a and b as in :mod:`privet.accounting.pairs.mixture`. docs/proofs/contour.md, section 5, has the proof.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -35,7 +33,7 @@ class TurnedMixture:
     low_down: Complexes
 
     @classmethod
-    def of(cls, pair: Mixture, count: int, end: float) -> TurnedMixture:
+    def of(cls, pair: Mixture, count: int, end: float) -> "TurnedMixture":
         s = pair.shift
         step = 2 * math.pi * ((_HIGH - _ANGLE) / s) / (_REACH + 12.0 + math.log(count))
         right = math.sqrt(2 * _REACH) + s * (1 + end)

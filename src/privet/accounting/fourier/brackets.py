@@ -5,8 +5,6 @@ Every step becomes two laws on a lattice, one that surely costs more and one tha
 (:mod:`privet.accounting.fourier.composed_law`). `docs/proofs/fourier.md` has the proof.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

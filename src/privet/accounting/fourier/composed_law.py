@@ -5,8 +5,6 @@ composed by FFT. Truncation, wrap-around and rounding are bounded and added to t
 `docs/proofs/fourier.md` has the proof.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -95,7 +93,7 @@ class _Spectrum:
     relative: Floats
 
     @classmethod
-    def empty(cls, size: int) -> _Spectrum:
+    def empty(cls, size: int) -> "_Spectrum":
         return cls(size, *(np.zeros(size // 2 + 1) for _ in range(4)))
 
     def multiply(self, law: Law, count: int, tilt: float, log_norm: float) -> None:

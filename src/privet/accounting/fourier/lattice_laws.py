@@ -6,8 +6,6 @@ another's everywhere, replacing the first by the second can only raise the δ of
 masses whose curve lies below it: chords and tangents of a convex curve, both within O(width²) of it.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Nothing here carries a guarantee. A bad choice makes the brackets of :mod:`prive
 never wrong.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -115,7 +113,7 @@ class Pilot:
             found += [sign * end, other]
         return found[0], found[1], found[2], found[3]
 
-    def trimmed(self, tilt: float, tolerance: float) -> Pilot:
+    def trimmed(self, tilt: float, tolerance: float) -> "Pilot":
         """Without the losses so rare that they cannot matter to the δ whose saddle point is `tilt`."""
         _, log_delta = self.estimate(tilt)
         kept = []

@@ -1,7 +1,5 @@
 """Many steps of finitely many outcomes each, as one: their moments at equally spaced complex orders, in little time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

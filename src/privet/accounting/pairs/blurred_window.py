@@ -10,8 +10,6 @@ p the density of the step: M is all up to `high`, and B the part of it beyond `l
 Im t however atomic the step is. docs/proofs/rare.md, section 4, has the error bounds.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

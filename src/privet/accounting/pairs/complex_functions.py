@@ -1,7 +1,5 @@
 """e^z - 1 and log(1 + z) at complex numbers, with all digits near 0."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from privet.accounting.pairs.pair import Complexes

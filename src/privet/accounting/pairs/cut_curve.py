@@ -8,8 +8,6 @@ On Im v = y, 0 ≤ y ≤ κπ/2: 0 ≤ Im xi ≤ y, Re xi ≤ cut, and Re xi ris
 rises with y, |xi'| falls with Re v and rises with y. docs/proofs/rare.md, section 2.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """From events and a neighbour relation to dominating pairs, or a refusal."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

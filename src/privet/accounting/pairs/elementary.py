@@ -1,7 +1,5 @@
 """Pairs whose moments are closed forms: Gaussian, Laplace, bounded range, and finitely many outcomes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 An outcome is (P-mass, Q-mass, loss), the loss infinite where Q has no mass.
 """
 
-from __future__ import annotations
-
 import math
 
 from privet.accounting.pairs.elementary import DiscretePair, mixed_loss

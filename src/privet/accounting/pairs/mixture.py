@@ -14,8 +14,6 @@ They are computed by the trapezoid rule on the line Im xi = ±eta instead of the
 every u ≥ 0, so one grid serves all frequencies. `docs/proofs/contour.md`, section 3, has the error bounds.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Quadrature nodes for the moments of mixture pairs; see :mod:`privet.accounting.pairs.mixture` for what they sum."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

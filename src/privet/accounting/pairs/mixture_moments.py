@@ -4,8 +4,6 @@ What is summed, and the notation, is in :mod:`privet.accounting.pairs.mixture`; 
 the error bounds. Tables have a row a pair and a column an order.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Protocol

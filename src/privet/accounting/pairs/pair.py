@@ -1,7 +1,5 @@
 """What an accountant needs to know of one step in one direction."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 from numpy.typing import NDArray

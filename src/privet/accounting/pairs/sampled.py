@@ -4,8 +4,6 @@ Their moments are integrals over an interval that ends at a kink of the loss, so
 panels; `docs/proofs/contour.md`, section 4, has the error bound.
 """
 
-from __future__ import annotations
-
 import cmath
 import math
 from collections.abc import Callable

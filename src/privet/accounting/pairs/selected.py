@@ -4,8 +4,6 @@ Not a pair, like :class:`ConcentratedBound`: only the Rényi accountant composes
 sharper bound, see :mod:`privet.accounting.selection`. Proof: docs/proofs/selection.md.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

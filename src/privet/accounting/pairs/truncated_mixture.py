@@ -10,8 +10,6 @@ In v it is an integral over the whole line, which is turned to Im v = eta as in 
 0 ≤ Im xi ≤ Im v, so that |w₊^{iu} w₋^{-iu}| ≤ 1 for every u ≥ 0. docs/proofs/rare.md has the error bounds.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

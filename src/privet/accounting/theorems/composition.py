@@ -13,8 +13,6 @@ its own (epsilon_i, delta_i) was fixed beforehand. When the epsilons themselves 
 Results are rounded to the safe side (see :mod:`privet.accounting.numerics`).
 """  # noqa: E501  # one row a theorem
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

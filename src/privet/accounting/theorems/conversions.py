@@ -14,8 +14,6 @@ directions (either neighbour first), and the worse one counts. Results are round
 | μ-GDP Gaussian | ρ-zCDP | μ²/2, an equality for Gaussian noise |
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -18,8 +18,6 @@ The relative error is below `MARGIN` = 1e-12 (docs/proofs/contour.md, section 8;
 widened by `MARGIN`.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from fractions import Fraction

@@ -8,8 +8,6 @@ many steps the accountants do better. If the batch becomes known, nothing is gai
 Results are rounded to the safe side (see :mod:`privet.accounting.numerics`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

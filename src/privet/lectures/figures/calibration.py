@@ -1,7 +1,5 @@
 """What the constants really are: every calibration rule of the lectures against the least noise that is private."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -26,7 +24,7 @@ _DANGER = "#b3261e"
 
 def constants_figure(
     *, delta: float = 1e-5, steps: int = 1, epsilons: Sequence[float] | NDArray[np.float64] | None = None
-) -> Figure:
+) -> "Figure":
     """Draw the noise of every rule in `privet.theory.RULES` ÷ the least noise that is private, against epsilon.
 
     Promise: every curve is `Rule.printed_noise` ÷ `exact_noise`, as printed, true or not. Below 1 a rule is not
@@ -81,7 +79,7 @@ def constants_figure(
     return figure
 
 
-def _label(axes: Axes, ends: list[tuple[float, str, float, str]]) -> None:
+def _label(axes: "Axes", ends: list[tuple[float, str, float, str]]) -> None:
     """Name each curve at its right end, spread evenly so that no two names touch, with a thin line to the curve."""
     ends = sorted(ends)
     places = (np.arange(len(ends)) + 0.5) / len(ends)

@@ -4,8 +4,6 @@ Each is computed when it is drawn, by the library and by the functions that the 
 house style is that of `privet.report.canvas`. Needs the extra `privet[plot]`.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -28,7 +26,7 @@ DANGER = "#b3261e"
 SIZE = (6.2, 4.6)  # small paper, so that letters can be read on a phone
 
 
-def one_record_figure() -> Figure:
+def one_record_figure() -> "Figure":
     """Draw what one record a step costs, for noise of 0.5 to 8 sensitivities, where full batches cost the same.
 
     Promise: the points are `against_full_batches`, upper bounds of the contour accountant.
@@ -52,7 +50,7 @@ def one_record_figure() -> Figure:
     return figure
 
 
-def asked_and_given_figure(*, delta: float = 1e-5) -> Figure:
+def asked_and_given_figure(*, delta: float = 1e-5) -> "Figure":
     """Draw the epsilon that three noise rules really give against the one they are asked for.
 
     Promise: every curve is `Rule.true_epsilon`, exact up to rounding. Above the diagonal a rule is not private.
@@ -80,7 +78,7 @@ def asked_and_given_figure(*, delta: float = 1e-5) -> Figure:
     return figure
 
 
-def amplification_figure() -> Figure:
+def amplification_figure() -> "Figure":
     """Draw the amplified epsilon ÷ (rate × epsilon) against epsilon, by the lemma, with the lecture's shortcut of 2.
 
     Promise: the curves are `amplified`, which is tight; a dot is where the shortcut stops being true.
@@ -105,7 +103,7 @@ def amplification_figure() -> Figure:
     return figure
 
 
-def privacy_loss_figure(*, rate: float = 0.1, noise: float = 2.0, epsilon: float = 1.0) -> Figure:
+def privacy_loss_figure(*, rate: float = 0.1, noise: float = 2.0, epsilon: float = 1.0) -> "Figure":
     """Draw the density of the privacy loss after 10, 30 and 100 sampled steps, by FFT; in the legend, delta.
 
     Promise: the laws are `privacy_loss.transformed`, losses rounded to the nearest lattice point; add or remove.
@@ -132,7 +130,7 @@ def privacy_loss_figure(*, rate: float = 0.1, noise: float = 2.0, epsilon: float
     return figure
 
 
-def variance_rule_figure(*, points: int = 60) -> Figure:
+def variance_rule_figure(*, points: int = 60) -> "Figure":
     """Draw where, in (epsilon, delta), two printed noise rules are not private: rho as an equality, and 4d + 1.
 
     Promise: a point is shaded where the rule's noise is below `exact_noise`.

@@ -1,7 +1,5 @@
 """How good can it get: proven excess risk against n, d or epsilon for every method, with runs laid over it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -93,7 +91,7 @@ def simulated_risk(method: str, *, n: int, d: int, epsilon: float, seeds: int = 
     return float(np.mean([average_loss(problem, problem.domain.project(run.coef)) for run in runs])) - least
 
 
-def risk_figure(against: Against, *, seeds: int = 2, runs: tuple[float, ...] | None = None) -> Figure:
+def risk_figure(against: Against, *, seeds: int = 2, runs: tuple[float, ...] | None = None) -> "Figure":
     """Draw proven excess risk against n, d or epsilon, one curve a method, and runs as marks of the same colour.
 
     Promise: curves are `proven_risk`, marks `simulated_risk`; what does not vary is n = 1,000, d = 10, epsilon = 1,

@@ -4,8 +4,6 @@ Each is computed when it is drawn, by the library and by the functions that the 
 house style is that of `privet.report.canvas`. Needs the extra `privet[plot]`.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 SIZE = (6.2, 4.6)  # small paper, so that letters can be read on a phone
 
 
-def risk_against_steps_figure(*, n: int = 1000, d: int = 10, max_steps: int = 3000, seeds: int = 3) -> Figure:
+def risk_against_steps_figure(*, n: int = 1000, d: int = 10, max_steps: int = 3000, seeds: int = 3) -> "Figure":
     """Draw the excess risk of noisy descent against T, all runs (1, 1e-5)-private: the bound, its floor, and runs.
 
     Promise: the curve is `average_iterate_bound` with `exact_noise`, for radius and gradient bound 1; the dots are
@@ -79,7 +77,7 @@ def risk_against_steps_figure(*, n: int = 1000, d: int = 10, max_steps: int = 30
     return figure
 
 
-def rank_figure(*, dimensions: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 1000, 2000), runs: int = 4) -> Figure:
+def rank_figure(*, dimensions: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 1000, 2000), runs: int = 4) -> "Figure":
     """Draw the excess on 300 records of rank 5 laid into more and more dimensions, with projection and without.
 
     Promise: the points are `rank_and_projection.excess`, means of runs with fixed seeds; the line is `rank_bound`.
@@ -103,7 +101,7 @@ def rank_figure(*, dimensions: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 
     return figure
 
 
-def clip_figure() -> Figure:
+def clip_figure() -> "Figure":
     """Draw bias, noise and both together against the clip, on nine 0s to each 10 whose mean is 1.
 
     Promise: the points are `clipped_mean`, its end less 1, and its noise, for (1, 1e-5) and 1,000 records.
@@ -126,7 +124,7 @@ def clip_figure() -> Figure:
     return figure
 
 
-def averaging_figure() -> Figure:
+def averaging_figure() -> "Figure":
     """Draw the error of a private mean of 0.8 against n: numbers clipped before averaging, or their average after.
 
     Promise: the values are those of `clip_before_or_after`, exact, at epsilon = 1.
