@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +168,7 @@ class LogisticRegression(WithIntervals, LinearClassifier):
     """
 
     inference: float = 0.0  # type: ignore[misc]  # a parameter here
+    _calibrates: ClassVar[bool] = True
 
     def _loss(self, classes: int) -> Loss:
         return LogisticLoss(labels="zero_one") if classes == 2 else MultinomialLoss(classes=classes)

@@ -22,7 +22,8 @@ _ONE_RELEASE = ("objective", "output")
 _NAMED: dict[type, str] = {Newton: "newton", ObjectivePerturbation: "objective", OutputPerturbation: "output"}
 _CONSTANT = 0.25  # effective sample size a column at which the constant is as long as a row
 LITTLE = 0.3  # effective sample size a column below which a model tends to the majority, or the mean
-_MOST_COLUMNS = 2_000  # of which a private XᵀX is worth having
+MOST_COLUMNS = 2_000  # of which a private XᵀX is worth having
+_STEPS = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
 
 
 # Fixed-Hessian descent, the default. Measured on the shared tables: benchmarks/results/accuracy.md.
@@ -34,6 +35,32 @@ _DESCENT: dict[Task, FixedHessian] = {
     "quantile": FixedHessian(steps=60, clip=1.0, step_size=0.5, typical_curvature=5.0),
 }
 _FEWER: dict[Task, float] = {"binary": 8.0, "several": 2.0, "regression": 4.0}  # fewer steps below this size a column
+
+
+def whitened_shares(task: Task, each: float) -> tuple[float, ...]:
+    """Of the budget, for the second moment of each round of whitening; none where so few records would not pay for it.
+
+    `each` is the effective sample size a column. Chosen on training rows of the shared tables and on made-up ones.
+    """
+    if each < (0.7 if task == "several" else 3.0):
+        return ()
+    return (0.07, 0.13) if each >= (2.0 if task == "several" else 10.0) else (0.15,)
+
+
+def whitened_solver(
+    task: Task, *, loss: Loss, columns: int, effective: float, max_iter: int | None = None, shrink: float = 1.0
+) -> Solver:
+    """Descent on whitened rows, which are as long in every direction: no Hessian is needed.
+
+    `shrink` is what whitened rows are multiplied by to have norm at most 1; it scales steps, and nothing released.
+    """
+    known = _settings("fixed_hessian", task, loss, columns, effective)
+    steps = known.steps if max_iter is None else whole("max_iter", max_iter, **_STEPS)  # type: ignore[arg-type]
+    if max_iter is None and task in ("binary", "several"):
+        steps = max(round(0.7 * steps), 1)
+    curvature = min(loss.smoothness() or 1.0, known.typical_curvature or math.inf)
+    update = GradientStep(step_size=known.step_size / (curvature * shrink * shrink), momentum=0.5)
+    return DPSGD(steps=steps, clip=known.clip, update=update, release="tail_average", tail=0.75)
 
 
 def solver_for(
@@ -65,7 +92,7 @@ def solver_for(
         return solver
     chosen = check_solver(solver, loss, people=people)
     if chosen == "auto":
-        chosen = "fixed_hessian" if columns <= _MOST_COLUMNS else "gradient"
+        chosen = "fixed_hessian" if columns <= MOST_COLUMNS else "gradient"
     if chosen in _ONE_RELEASE and max_iter is not None:
         raise InvalidParameter(
             f"Expected max_iter=None with solver={chosen!r}, got {max_iter!r}: it releases once, and solves to a "
@@ -73,8 +100,7 @@ def solver_for(
         )
     settings = _settings(chosen, task, loss, columns, effective)
     if max_iter is not None:
-        words = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
-        settings = replace(settings, steps=whole("max_iter", max_iter, **words))  # type: ignore[arg-type]
+        settings = replace(settings, steps=whole("max_iter", max_iter, **_STEPS))  # type: ignore[arg-type]
     return _value(chosen, settings if clip is None else replace(settings, clip=clip), loss, alpha)
 
 

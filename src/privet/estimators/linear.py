@@ -19,7 +19,7 @@ from privet.estimators.defaults import Task
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
-from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem
+from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, whitened_scaling
 from privet.estimators.reserving import reserve, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
@@ -55,6 +55,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     inference: ClassVar[float] = 0.0  # estimators with intervals make it a parameter
     _task: ClassVar[Task] = "binary"  # or several, if the loss has several outputs
     _learns_target: ClassVar[bool] = False  # its range, with the features'
+    _calibrates: ClassVar[bool] = False  # whether its predictions are probabilities
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -231,8 +232,13 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         scaling, learnt = learnt_scaling(self, data, outline, meter)
         posed = self._pose(data, learnt, meter)
         keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
+        if outline.whitener is not None:
+            scaling = whitened_scaling(data, scaling, posed, outline.whitener, meter)
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha)
-        result = outline.solver(self, problem.loss).run(outline.plan, problem, meter=meter)
+        result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)
+        if outline.calibration is not None:
+            found = outline.calibration.run(problem, result.coef, scaling.constant * scaling.shrink, meter)
+            result = replace(result, coef=found)
         if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)

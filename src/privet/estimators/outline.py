@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
-from privet.estimators.defaults import LITTLE, constant_weight, solver_for
+from privet.estimators.defaults import (
+    LITTLE,
+    MOST_COLUMNS,
+    Task,
+    constant_weight,
+    solver_for,
+    whitened_shares,
+    whitened_solver,
+)
 from privet.estimators.intervals import final_step
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
@@ -14,10 +22,11 @@ from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import RangeFinder
 from privet.preprocessing.ranges import CERTAIN
 from privet.preprocessing.scaling import given_scaling
+from privet.preprocessing.whitening import Whitener
 from privet.privacy import Budget, check_delta
 from privet.problems import Facts
 from privet.problems.facts import public_count
-from privet.solvers import NewtonInference, Solver
+from privet.solvers import NewtonInference, Recalibration, Solver
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
 _RANGE_SHARE = 0.1  # of the budget, spent on ranges that were not given
 _NORM_SHARE = 0.03  # and on the norms of rows
 _CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
+_CALIBRATION_SHARE = 0.1  # of the budget, for honest probabilities
+_CALIBRATED = 100.0  # effective sample size of that share from which it pays
 _MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
 
 
@@ -72,6 +83,8 @@ class Outline:
     ranges: RangeFinder | None
     norms: RangeFinder | None
     final: NewtonInference | None
+    whitener: Whitener | None = None
+    calibration: Recalibration | None = None
 
     @property
     def each(self) -> float:
@@ -101,9 +114,21 @@ class Outline:
         """How long the constant beside the features is, in lengths of a row."""
         return constant_weight(self.effective / (columns + 1))
 
-    def solver(self, model: "PrivateLinearModel", loss: Loss) -> Solver:
-        """The solver with its settings for the loss, which may have been learnt by now; never what it releases."""
-        return _solver(model, loss, self.columns, self.effective, self.plan.unit == "person", self.final)
+    def solver(self, model: "PrivateLinearModel", loss: Loss, shrink: float) -> Solver:
+        """The solver with its settings for the loss, which may have been learnt by now; never what it releases.
+
+        `shrink` is that of the rows' scaling.
+        """
+        whitened = self.whitener is not None
+        return _solver(
+            model,
+            loss,
+            self.columns,
+            self.effective,
+            self.plan.unit == "person",
+            self.final,
+            shrink if whitened else None,
+        )
 
 
 def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
@@ -153,13 +178,37 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         if finder is not None:
             first += finder.releases(noise_multiplier=share_noise(noise, share, model.epsilon))
     first += model._own_releases(lambda share: share_noise(noise, share, model.epsilon), size.classes)
-    solver = _solver(model, loss, columns, effective, size.people, final)
+    whitener = _whitener(model, loss, size, effective / columns)
+    calibration = None
+    if whitener is not None:
+        first += whitener.releases(lambda share: share_noise(noise, share, model.epsilon))
+        if model._calibrates and effective * math.sqrt(_CALIBRATION_SHARE) >= _CALIBRATED and model.fit_intercept:
+            calibration = Recalibration(several=loss.outputs > 1)
+            last += calibration.releases(noise_multiplier=share_noise(noise, _CALIBRATION_SHARE, model.epsilon))
+    solver = _solver(model, loss, columns, effective, size.people, final, None if whitener is None else 1.0)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     return Outline(
-        plan=plan, budget=budget, effective=effective, columns=columns, ranges=ranges, norms=norms, final=final
+        plan=plan,
+        budget=budget,
+        effective=effective,
+        columns=columns,
+        ranges=ranges,
+        norms=norms,
+        final=final,
+        whitener=whitener,
+        calibration=calibration,
     )
+
+
+def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, each: float) -> Whitener | None:
+    """How rows will be whitened; None where the solver is another, or there is too little to learn it from."""
+    shares = whitened_shares("several" if loss.outputs > 1 else model._task, each)
+    chosen = isinstance(model.solver, str) and model.solver == "auto" and not model.inference and not model.alpha
+    if not chosen or not shares or size.columns > MOST_COLUMNS:
+        return None
+    return Whitener(columns=size.columns, intercept=bool(model.fit_intercept), shares=shares)
 
 
 def share_noise(
@@ -182,11 +231,22 @@ def share_noise(
 
 
 def _solver(
-    model: "PrivateLinearModel", loss: Loss, columns: int, effective: float, people: bool, final: NewtonInference | None
+    model: "PrivateLinearModel",
+    loss: Loss,
+    columns: int,
+    effective: float,
+    people: bool,
+    final: NewtonInference | None,
+    shrink: float | None,
 ) -> Solver:
+    task: Task = "several" if loss.outputs > 1 else model._task
+    if shrink is not None:
+        return whitened_solver(
+            task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink
+        )
     return solver_for(
         model.solver,
-        "several" if loss.outputs > 1 else model._task,
+        task,
         loss=loss,
         columns=columns,
         effective=effective,

@@ -15,6 +15,7 @@ from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Meter
 from privet.preprocessing import RangeFinder
 from privet.preprocessing.scaling import Scaling, given_scaling, scaling_from
+from privet.preprocessing.whitening import Whitener
 from privet.problems import GroupedProblem, LinearProblem
 from privet.sums import bounded_table
 
@@ -102,6 +103,17 @@ def _by_learnt_norm(
     name = min(finder.columns, key=lambda column: learnt[column][1] / (_CENTRED if column != "norm" else 1.0))
     most = learnt[name][1] * (_ROOM if model.inference else 1.0)
     return replace(either[name], norm=min(scaling.norm, max(most, _LEAST_NORM)))
+
+
+def whitened_scaling(data: Records, scaling: Scaling, posed: Posed, whitener: Whitener, meter: Meter) -> Scaling:
+    """The scaling with rows whitened by what is learnt of their second moments and norms."""
+    X = data.table if data.people is None else data.table[one_row_each(data.people, meter.random)]
+    present = scaling.norms(X) > 0  # an empty record is in no bin
+
+    def problem(scaled: Scaling) -> LinearProblem | GroupedProblem:
+        return prepared_problem(data, scaled, posed, alpha=0.0)
+
+    return whitener.run(scaling, problem, lambda scaled: np.where(present, scaled.norms(X), np.nan), meter)
 
 
 def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: float) -> LinearProblem | GroupedProblem:

@@ -10,6 +10,7 @@ from scipy import sparse
 from privet.arrays import BoolArray, Vector
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
+from privet.preprocessing.whitening import Whitening
 
 _ROWS = 1 << 12
 
@@ -21,7 +22,8 @@ class Scaling:
     A range that holds 0 is divided by its larger end, so that 0 stays 0; another is centred, and with `centred` all are
     but [0, 1]. Values outside count as the nearest end; a missing value, as the middle (or 0). `norm` bounds the row of
     features before the constant joins it: √features unless something better is known; longer rows are shortened later.
-    `constant` is its size.
+    `constant` is its size. With a `whitening`, scaled features are turned by it first, and the rest is about what they
+    are then.
     """
 
     low: Vector
@@ -30,6 +32,7 @@ class Scaling:
     norm: float
     constant: float = 1.0
     centred: bool = False
+    whitening: Whitening | None = None
 
     @property
     def shrink(self) -> float:
@@ -72,17 +75,24 @@ class Scaling:
         np.copyto(scaled, 0.0, where=np.isnan(scaled))
         return scaled
 
+    def turned(self, rows: Vector, out: Vector | None = None) -> Vector:
+        """As `features`, and whitened if there is a whitening."""
+        features = self.features(rows, out=out)
+        if self.whitening is not None:
+            features[:] = self.whitening.rows(features)
+        return features
+
     def prepare(self, rows: Vector) -> Vector:
         """Raw rows to rows with their constant, of norm at most 1 if `norm` holds."""
         count, columns = rows.shape
         scaled = np.full((count, columns + self.intercept), self.constant)
-        self.features(rows, out=scaled[:, :columns])
+        self.turned(rows, out=scaled[:, :columns])
         scaled *= self.shrink
         return scaled
 
     def rows(self, X: Any) -> Any:
         """As `prepare`, for CSR rows too, whose zeros stay zeros; or None where `prepare` will do it block by block."""
-        if not sparse.issparse(X):
+        if not sparse.issparse(X) or self.whitening is not None:
             return None
         rows = sparse.csr_matrix((self._sparse_values(X), X.indices, X.indptr), shape=X.shape)
         if self.intercept:
@@ -94,16 +104,28 @@ class Scaling:
         """The norm of each row once its features are scaled, without the constant. Private."""
         norms = np.empty(X.shape[0])
         with np.errstate(all="ignore"):
-            if sparse.issparse(X):
+            if sparse.issparse(X) and self.whitening is None:
                 places = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
                 norms[:] = np.sqrt(np.bincount(places, weights=self._sparse_values(X) ** 2, minlength=X.shape[0]))
                 return norms
             for first in range(0, len(norms), _ROWS):
                 part = slice(first, first + _ROWS)
                 # in C order, where a row is summed alike whether it stands alone in its block or not
-                block = self.features(np.array(X[part], dtype=np.float64, order="C"))
+                block = self.turned(np.array(dense(X[part]), dtype=np.float64, order="C"))
                 norms[part] = np.sqrt(np.square(block).sum(axis=1))
         return norms
+
+    def with_constant(self, constant: float) -> "Scaling":
+        """The same with another constant."""
+        return replace(self, constant=constant)
+
+    def with_norm(self, norm: float) -> "Scaling":
+        """The same with another bound on the rows' norm."""
+        return replace(self, norm=norm)
+
+    def with_whitening(self, whitening: Whitening) -> "Scaling":
+        """The same with rows turned."""
+        return replace(self, whitening=whitening)
 
     def with_zeros(self) -> "Scaling":
         """The same with ranges that hold 0, as sparse rows need."""
@@ -128,9 +150,18 @@ class Scaling:
     def unscaled(self, theta: Vector) -> tuple[Vector, Vector]:
         """Coefficients and intercepts in the features' own units, from θ (columns, outputs) on prepared rows."""
         count = len(self.low)
-        coef = theta[:count].T * self.shrink / self.half
+        slopes = theta[:count] * self.shrink
         intercept = theta[count] * (self.shrink * self.constant) if self.intercept else np.zeros(theta.shape[1])
+        if self.whitening is not None:
+            slopes = self.whitening.matrix @ slopes
+            intercept = intercept - self.whitening.mean @ slopes
+        coef = slopes.T / self.half
         return coef, intercept - coef @ self.middle
+
+
+def dense(rows: Any) -> Any:
+    """Rows as an array, if they are sparse."""
+    return rows.toarray() if sparse.issparse(rows) else rows
 
 
 def scaling_from(bounds: Any, columns: int, *, intercept: bool) -> Scaling:

@@ -1,5 +1,6 @@
 """A linear model of people with many rows each: what is bounded, sampled and counted is a person."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,17 @@ from privet.losses import Loss, Ridge
 from privet.privacy import Unit
 from privet.problems.linear_model import LinearModel
 from privet.problems.protocol import Batch
-from privet.sums import Table, glm_sum, gram_sum, people_scalar_sum, people_sum, row_weights, scalar_sum, split_people
+from privet.sums import (
+    People,
+    Table,
+    glm_sum,
+    gram_sum,
+    people_scalar_sum,
+    people_sum,
+    row_weights,
+    scalar_sum,
+    split_people,
+)
 
 
 class GroupedProblem(LinearModel):
@@ -69,6 +80,10 @@ class GroupedProblem(LinearModel):
         """Sum over people of the mean of x xᵀ; one person moves it by at most row_norm² in Frobenius norm. Private."""
         check_count(self.records, 2**31)
         return _both(gram_sum(self._table), gram_sum(self._people.table, weights=row_weights(self._people)))
+
+    def _map_tables(self, change: Callable[[Table], Table]) -> None:
+        people = self._people
+        self._table, self._people = change(self._table), People(change(people.table), people.labels, people.starts)
 
     def _sum(self, derivative: Any, theta: Vector, rule: Bounding, indices: Batch, max_records: int) -> LatticeSum:
         alone, several = self._chosen(indices, max_records)

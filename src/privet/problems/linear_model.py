@@ -3,7 +3,8 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,11 @@ from privet._independence import check_alone, user_supplied
 from privet.arrays import Vector
 from privet.clipping import Bounding, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS
-from privet.geometry import ConvexSet
+from privet.geometry import ConvexSet, whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.privacy import Unit
 from privet.problems.protocol import Batch
-from privet.sums import Table, curvature_sum, glm_sum, gram_sum, scalar_sum
+from privet.sums import Table, bounded_table, curvature_sum, glm_sum, gram_sum, scalar_sum, scores
 
 _Pointwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 _Part = Callable[[NDArray[Any]], NDArray[Any]]
@@ -94,6 +95,22 @@ class LinearModel(ABC):
         value = self.loss.value
         return self._scalars(lambda z, y: value(z, y) - centre, theta, clip, None, max_records)
 
+    def along(self, theta: Vector, rows: _Part, *, columns: int) -> Self:
+        """The same records and labels, with rows of norm at most 1 that are a function of ⟨x, θ⟩; no penalty."""
+        other = copy(self)
+        other.row_norm, other.shape = 1.0, (columns,)
+        other.domain, other.ridge = whole_space(), Ridge(alpha=0.0)
+
+        def scored(table: Table) -> Table:
+            return bounded_table(rows(scores(table, theta)), row_norm=1.0, keep=table.inverse_norms > 0)
+
+        other._map_tables(scored)
+        return other
+
+    @abstractmethod
+    def _map_tables(self, change: Callable[[Table], Table]) -> None:
+        """Put other rows in the place of its own."""
+
     @abstractmethod
     def _sum(
         self, derivative: _Pointwise, theta: Vector, rule: Bounding, indices: Batch, max_records: int
@@ -132,6 +149,9 @@ class LinearProblem(LinearModel):
     def records(self) -> int:
         """How many there are."""
         return self.table.shape[0]
+
+    def _map_tables(self, change: Callable[[Table], Table]) -> None:
+        self.table = change(self.table)
 
     def moment_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
         """Σ v x xᵀ with the records' weights v, or Σ x xᵀ if they have none. Private.

@@ -19,6 +19,7 @@ from privet.sums.blocks import Work, product, shared
 from privet.sums.table import Table
 
 _THETA_BITS = 37  # with rows of 2^15 units, by Cauchy and Schwarz no partial sum of ⟨x, θ⟩ reaches 2^53
+_SCORED = 1 << 12  # rows at a time
 
 
 class Derivative(Protocol):
@@ -162,6 +163,25 @@ def gram_sum(table: Table, *, weights: Vector | None = None, threads: int | None
 
     units, _ = shared(share, table, np.zeros(count) if weights is None else weights, None, count, threads)
     return LatticeSum(units=units, step=table.step**2, clip=table.row_norm * table.row_norm)
+
+
+def scores(table: Table, theta: Vector) -> Vector:
+    """⟨x, θ⟩ of every record, exactly for θ as it is rounded. Private.
+
+    Examples
+    --------
+    >>> from privet.sums import bounded_table
+    >>> scores(bounded_table(np.array([[0.5, 0.25], [1.0, 0.0]]), row_norm=1.0), np.array([2.0, 4.0])).tolist()
+    [2.0, 2.0]
+    """
+    units, step = rounded(theta)
+    if table.is_sparse:
+        return np.asarray(table.units @ units) * (table.step * step)
+    found = np.empty(table.shape[0])
+    for first in range(0, len(found), _SCORED):
+        part = slice(first, first + _SCORED)
+        found[part] = np.dot(table.units[part].astype(np.float64), units)
+    return found * (table.step * step)
 
 
 def outer(x: Any, weight: Vector | None = None) -> IntArray:

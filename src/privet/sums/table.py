@@ -59,7 +59,7 @@ def bounded_table(
     data : (n, d) numbers, dense or CSR; private
     row_norm : the public bound, in the unit of a row's norm
     keep : which records to keep; the others are zeroed out, e.g. those whose label is not in the declared set
-    prepare : a public map of dense rows, value by value, applied a block at a time so that its image is never whole in
+    prepare : a public map of dense rows, row by row, applied a block at a time so that its image is never whole in
         memory; may change its argument
 
     Examples
@@ -73,7 +73,7 @@ def bounded_table(
     step = math.ldexp(1.0, math.frexp(row_norm)[1] - 15)  # a row's norm is between 2^14 and 2^15 steps
     most = math.floor((Fraction(row_norm) / Fraction(step)) ** 2)
     kept = np.ones(values.shape[0], dtype=bool) if keep is None else keep
-    if sparse.issparse(values):
+    if sparse.issparse(values) and prepare is None:
         return _sparse(values, kept, row_norm, step, most)
     n, d = values.shape
     columns = d if prepare is None else prepare(np.zeros((1, d))).shape[1]
@@ -83,7 +83,8 @@ def bounded_table(
     for first in range(0, n, rows):
         part = slice(first, first + rows)
         with np.errstate(over="ignore"):
-            block = np.array(values[part], dtype=np.float64, order="C")
+            rows_here = values[part].toarray() if sparse.issparse(values) else values[part]
+            block = np.array(rows_here, dtype=np.float64, order="C")
         if prepare is not None:
             with np.errstate(all="ignore"):
                 block = np.ascontiguousarray(prepare(block), dtype=np.float64)

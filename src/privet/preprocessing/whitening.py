@@ -1,0 +1,188 @@
+"""Whitening: rows in the geometry in which they are round, learnt from noisy second moments and public from then on."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privet.arrays import Vector
+from privet.plan import Histograms, Meter, Release, SecondMoments
+from privet.problems import GroupedProblem, LinearProblem
+
+if TYPE_CHECKING:
+    from privet.preprocessing.scaling import Scaling
+
+_BITS = 26  # of a feature in [−1, 1] before it is turned
+_ROOM = 52  # bits of a sum of products, which is then exact in any order
+_CONSTANT = 0.5  # length of the constant beside a row whose second moment is taken, in lengths of a row
+_BINS = 16  # of norms, from a quarter of the expected one to four times that
+_TAIL = 0.02  # share of rows that may be shortened
+_BELIEVED = 2.0  # standard deviations that more than those stand out of the noise
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Whitening:
+    """z = (x − mean) · matrix, for rows x of features in [−1, 1]; public.
+
+    Promise: each row's image depends on that row alone, to the last bit.
+    Theorem: x is rounded to 26 bits and the matrix to whole units, so that by Cauchy and Schwarz no partial sum of
+    their products reaches 2^53: every sum is exact, whatever its order (docs/proofs/whitening.md, section 2).
+
+    Examples
+    --------
+    >>> whitening = Whitening.of(np.array([0.5, 0.0]), np.diag([2.0, 4.0]))
+    >>> whitening.rows(np.array([[0.75, 0.25]])).tolist()
+    [[0.5, 1.0]]
+    """
+
+    units: Vector
+    steps: Vector
+    origin: Vector
+    mean: Vector
+
+    @classmethod
+    def of(cls, mean: Vector, matrix: Vector) -> "Whitening":
+        """The map with the matrix rounded to what keeps sums exact: 2^-19 of a column's norm, or less."""
+        most = _ROOM - _BITS - math.ceil(math.log2(max(len(matrix), 1)) / 2) - 1
+        exponents = np.frexp(np.linalg.norm(matrix, axis=0))[1]
+        steps = np.ldexp(1.0, exponents - most)
+        units = np.trunc(matrix / steps)
+        return cls(units=units, steps=steps, origin=mean @ (units * steps), mean=mean)
+
+    @property
+    def matrix(self) -> Vector:
+        """The matrix as it is used."""
+        return self.units * self.steps
+
+    def rows(self, features: Vector) -> Vector:
+        """The images of rows of features. Private in, private out."""
+        whole = np.rint(np.ldexp(features, _BITS))
+        return np.asarray((whole @ self.units) * (self.steps * 2.0**-_BITS) - self.origin)
+
+    def after(self, mean: Vector, matrix: Vector) -> "Whitening":
+        """This map, then z ↦ (z − mean) · matrix, as one."""
+        return Whitening.of(self.mean + np.linalg.solve(self.matrix.T, mean), self.matrix @ matrix)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Whitener:
+    """How rows will be whitened: a noisy second moment a round, and a noisy histogram of the norms that follow.
+
+    Each round takes the second moment of rows in the geometry of the last one, shortened to the norm found there, as
+    CoinPress does (Biswas, Dong, Kamath and Ullman 2020), and turns them so that it becomes the identity; directions
+    whose variance does not stand out of the noise are stretched as if it were `floor` of the noise's spectral norm.
+
+    Promise: all that is learnt comes from the releases of the plan.
+    Theorem: docs/proofs/whitening.md.
+
+    Parameters
+    ----------
+    columns : features, without the constant
+    intercept : whether rows have a constant beside the features; then they are centred, too
+    shares : of the budget, for the second moment of each round
+    norm_share : of the budget, for the norms of each round
+    floor : least variance that is believed, in units of the noise's typical spectral norm
+
+    Examples
+    --------
+    >>> whitener = Whitener(columns=3, intercept=True, shares=(0.07, 0.13))
+    >>> [release.name for release in whitener.releases(lambda share: 10 / share**0.5)]
+    ['second moment 1', 'whitened norms 1', 'second moment 2', 'whitened norms 2']
+    """
+
+    columns: int
+    intercept: bool
+    shares: tuple[float, ...]
+    norm_share: float = 0.02
+    floor: float = 0.25
+
+    def releases(self, noise: Callable[[float], float]) -> tuple[Release, ...]:
+        """What whitening releases; `noise` is the noise multiplier of a share of the budget."""
+        size, found = (self.columns + self.intercept) ** 2, []
+        for i, share in enumerate(self.shares, 1):
+            moment = SecondMoments(clip=1.0)
+            found += [
+                Release(
+                    name=f"second moment {i}",
+                    of="x xᵀ of each row" if i == 1 else "x xᵀ of each whitened row",
+                    bound=moment,
+                    noise_multiplier=noise(share),
+                    size=size,
+                ),
+                Release(
+                    name=f"whitened norms {i}",
+                    of="norms of whitened rows",
+                    bound=Histograms(columns=1),
+                    noise_multiplier=noise(self.norm_share),
+                    size=_BINS,
+                ),
+            ]
+        return tuple(found)
+
+    def run(
+        self,
+        scaling: "Scaling",
+        problem: Callable[["Scaling"], LinearProblem | GroupedProblem],
+        norms: Callable[["Scaling"], Vector],
+        meter: Meter,
+    ) -> "Scaling":
+        """The scaling with its whitening and the norm found there.
+
+        `problem` poses the problem on rows prepared by a scaling; `norms` are those of rows (of one of each person),
+        NaN of an empty record. Private both.
+        """
+        for i in range(1, len(self.shares) + 1):
+            posed = scaling.with_constant(_CONSTANT * scaling.norm)
+            scaling, expected = self._round(i, posed, problem(posed), meter)
+            name = f"whitened norms {i}"
+            found = norms(scaling)
+            meter.open(name, count=len(found))
+            counts = meter.noisy_counts(name, _histogram(found, expected))
+            scaling = scaling.with_norm(_quantile(counts, expected, meter.plan.count, meter.noise_stddev(name)))
+        return scaling.with_constant(1.0)
+
+    def _round(
+        self, i: int, scaling: "Scaling", problem: LinearProblem | GroupedProblem, meter: Meter
+    ) -> tuple["Scaling", float]:
+        """The scaling with its whitening, and the norm that a row is then expected to have."""
+        name, count, d = f"second moment {i}", max(meter.plan.count, 1), self.columns
+        meter.open(name, count=problem.records)
+        total = problem.moment_sum(max_records=meter.plan.max_records(name))
+        unit = count * scaling.shrink**2
+        moment = meter.noisy_symmetric(name, total) / unit
+        noise = meter.noise_stddev(name) / unit
+        mean = (
+            self._mean(moment[:d, -1] / scaling.constant, noise / scaling.constant) if self.intercept else np.zeros(d)
+        )
+        values, vectors = np.linalg.eigh(moment[:d, :d] - np.outer(mean, mean))
+        believed = np.maximum(values, self.floor * noise * math.sqrt(2 * d))
+        matrix = vectors / np.sqrt(believed)
+        last = scaling.whitening
+        turned = Whitening.of(mean, matrix) if last is None else last.after(mean, matrix)
+        expected = math.sqrt(max(float(np.clip(values / believed, 0, 1).sum()), 1.0))
+        return scaling.with_whitening(turned), expected
+
+    def _mean(self, mean: Vector, noise: float) -> Vector:
+        """The noisy mean, shrunk towards 0 by what its noise is (James and Stein 1961)."""
+        total = float(mean @ mean)
+        return mean * max(0.0, 1 - len(mean) * noise * noise / 2 / total) if total > 0 else mean
+
+
+def _edges(expected: float) -> Vector:
+    return expected * np.geomspace(0.25, 4.0, _BINS + 1)[1:]
+
+
+def _histogram(norms: Vector, expected: float) -> Any:
+    """Each norm in one bin, those outside in the outermost; NaN in none."""
+    known = norms[~np.isnan(norms)]
+    return np.bincount(np.minimum(np.searchsorted(_edges(expected), known), _BINS - 1), minlength=_BINS)
+
+
+def _quantile(counts: Vector, expected: float, records: int, stddev: float) -> float:
+    """The norm above which not clearly more than a few of the records lie; post-processing."""
+    beyond = np.cumsum(counts[::-1])
+    clear = beyond > _TAIL * records + _BELIEVED * stddev * np.sqrt(np.arange(1, _BINS + 1))
+    place = _BINS - 1 - int(np.argmax(clear)) if clear.any() else _BINS // 2
+    return float(_edges(expected)[max(place, _BINS // 4)])
