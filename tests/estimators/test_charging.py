@@ -163,7 +163,7 @@ def test_a_model_that_released_something_else_is_withheld(monkeypatch: pytest.Mo
     X, y = data()
     monkeypatch.setattr(FixedHessian, "_inverse", lambda *given: np.eye(3))  # leaves out XᵀX, which is next
     shared = account()
-    model = LogisticRegression(epsilon=1, bounds=(-1, 1), account=shared)
+    model = LogisticRegression(epsilon=1, bounds=(-1, 1), solver="fixed_hessian", account=shared)
     with pytest.raises(PrivetError, match="as planned, got"):
         model.fit(X, y > 0)
     assert not [name for name in vars(model) if name.endswith("_")]

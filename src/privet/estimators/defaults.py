@@ -9,8 +9,18 @@ import numpy as np
 from privet._checks import one_of, whole
 from privet.errors import InvalidParameter
 from privet.losses import Loss
+from privet.preprocessing.whitening import Whitener
 from privet.sampling import Poisson
-from privet.solvers import DPSGD, FixedHessian, GradientStep, Newton, ObjectivePerturbation, OutputPerturbation, Solver
+from privet.solvers import (
+    DPSGD,
+    FixedHessian,
+    GradientStep,
+    Newton,
+    ObjectivePerturbation,
+    OutputPerturbation,
+    Recalibration,
+    Solver,
+)
 
 Name = Literal["auto", "fixed_hessian", "gradient", "sgd", "newton", "objective", "output"]
 Task = Literal["binary", "several", "regression", "counts", "quantile"]
@@ -37,14 +47,17 @@ _DESCENT: dict[Task, FixedHessian] = {
 _FEWER: dict[Task, float] = {"binary": 8.0, "several": 2.0, "regression": 4.0}  # fewer steps below this size a column
 
 
-def whitened_shares(task: Task, each: float) -> tuple[float, ...]:
-    """Of the budget, for the second moment of each round of whitening; none where so few records would not pay for it.
+def whitener_for(task: Task, *, columns: int, intercept: bool, each: float) -> Whitener | None:
+    """How rows are whitened; None where there are so few records that it would not pay.
 
     `each` is the effective sample size a column. Chosen on training rows of the shared tables and on made-up ones.
     """
-    if each < (0.7 if task == "several" else 3.0):
-        return ()
-    return (0.07, 0.13) if each >= (2.0 if task == "several" else 10.0) else (0.15,)
+    several = task == "several"
+    if each < (0.7 if several else 3.0) or columns > MOST_COLUMNS:
+        return None
+    shares = (0.07, 0.13) if each >= (2.0 if several else 10.0) else (0.15,)
+    tail = 0.02 * min(1.0, 50.0 / each)  # what is shortened biases, what is not is noise
+    return Whitener(columns=columns, intercept=intercept, shares=shares, tail=tail)
 
 
 def whitened_solver(
@@ -61,6 +74,17 @@ def whitened_solver(
     curvature = min(loss.smoothness() or 1.0, known.typical_curvature or math.inf)
     update = GradientStep(step_size=known.step_size / (curvature * shrink * shrink), momentum=0.5)
     return DPSGD(steps=steps, clip=known.clip, update=update, release="tail_average", tail=0.75)
+
+
+def calibration_for(several: bool, effective: float) -> Recalibration | None:
+    """How probabilities are recalibrated; None where there are so few records that it would not pay.
+
+    `effective` is the effective sample size of the share of the budget for it. The larger it is, the less a score is
+    cut: what is cut biases its slope.
+    """
+    if effective < 100.0:
+        return None
+    return Recalibration(several=several, long=min(2.0 * (effective / 100.0) ** 0.25, 8.0))
 
 
 def solver_for(

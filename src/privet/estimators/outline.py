@@ -8,12 +8,12 @@ from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.estimators.defaults import (
     LITTLE,
-    MOST_COLUMNS,
     Task,
+    calibration_for,
     constant_weight,
     solver_for,
-    whitened_shares,
     whitened_solver,
+    whitener_for,
 )
 from privet.estimators.intervals import final_step
 from privet.losses import Loss, Ridge, WeightedLoss
@@ -35,7 +35,6 @@ _RANGE_SHARE = 0.1  # of the budget, spent on ranges that were not given
 _NORM_SHARE = 0.03  # and on the norms of rows
 _CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
 _CALIBRATION_SHARE = 0.1  # of the budget, for honest probabilities
-_CALIBRATED = 100.0  # effective sample size of that share from which it pays
 _MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
 
 
@@ -182,8 +181,9 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     calibration = None
     if whitener is not None:
         first += whitener.releases(lambda share: share_noise(noise, share, model.epsilon))
-        if model._calibrates and effective * math.sqrt(_CALIBRATION_SHARE) >= _CALIBRATED and model.fit_intercept:
-            calibration = Recalibration(several=loss.outputs > 1)
+        if model._calibrates and model.fit_intercept:
+            calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
+        if calibration is not None:
             last += calibration.releases(noise_multiplier=share_noise(noise, _CALIBRATION_SHARE, model.epsilon))
     solver = _solver(model, loss, columns, effective, size.people, final, None if whitener is None else 1.0)
     plan = solver.plan(facts, budget, before=first, after=last)
@@ -204,11 +204,10 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
 
 def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, each: float) -> Whitener | None:
     """How rows will be whitened; None where the solver is another, or there is too little to learn it from."""
-    shares = whitened_shares("several" if loss.outputs > 1 else model._task, each)
-    chosen = isinstance(model.solver, str) and model.solver == "auto" and not model.inference and not model.alpha
-    if not chosen or not shares or size.columns > MOST_COLUMNS:
+    if model.solver != "auto" or model.inference or model.alpha:
         return None
-    return Whitener(columns=size.columns, intercept=bool(model.fit_intercept), shares=shares)
+    task: Task = "several" if loss.outputs > 1 else model._task
+    return whitener_for(task, columns=size.columns, intercept=bool(model.fit_intercept), each=each)
 
 
 def share_noise(

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 _BITS = 26  # of a feature in [−1, 1] before it is turned
 _ROOM = 52  # bits of a sum of products, which is then exact in any order
 _CONSTANT = 0.5  # length of the constant beside a row whose second moment is taken, in lengths of a row
-_BINS = 16  # of norms, from a quarter of the expected one to four times that
-_TAIL = 0.02  # share of rows that may be shortened
+_BINS = 24  # of norms, from a quarter of the expected one to sixteen times that
 _BELIEVED = 2.0  # standard deviations that more than those stand out of the noise
 
 
@@ -82,6 +81,7 @@ class Whitener:
     columns : features, without the constant
     intercept : whether rows have a constant beside the features; then they are centred, too
     shares : of the budget, for the second moment of each round
+    tail : share of rows that may be shortened
     norm_share : of the budget, for the norms of each round
     floor : least variance that is believed, in units of the noise's typical spectral norm
 
@@ -95,6 +95,7 @@ class Whitener:
     columns: int
     intercept: bool
     shares: tuple[float, ...]
+    tail: float = 0.02
     norm_share: float = 0.02
     floor: float = 0.25
 
@@ -140,14 +141,16 @@ class Whitener:
             found = norms(scaling)
             meter.open(name, count=len(found))
             counts = meter.noisy_counts(name, _histogram(found, expected))
-            scaling = scaling.with_norm(_quantile(counts, expected, meter.plan.count, meter.noise_stddev(name)))
+            scaling = scaling.with_norm(
+                _quantile(counts, expected, self.tail * meter.plan.count, meter.noise_stddev(name))
+            )
         return scaling.with_constant(1.0)
 
     def _round(
         self, i: int, scaling: "Scaling", problem: LinearProblem | GroupedProblem, meter: Meter
     ) -> tuple["Scaling", float]:
         """The scaling with its whitening, and the norm that a row is then expected to have."""
-        name, count, d = f"second moment {i}", max(meter.plan.count, 1), self.columns
+        name, count, d = f"second moment {i}", max(meter.plan.count, 1), len(scaling.low)
         meter.open(name, count=problem.records)
         total = problem.moment_sum(max_records=meter.plan.max_records(name))
         unit = count * scaling.shrink**2
@@ -171,7 +174,7 @@ class Whitener:
 
 
 def _edges(expected: float) -> Vector:
-    return expected * np.geomspace(0.25, 4.0, _BINS + 1)[1:]
+    return expected * np.geomspace(0.25, 16.0, _BINS + 1)[1:]
 
 
 def _histogram(norms: Vector, expected: float) -> Any:
@@ -180,9 +183,9 @@ def _histogram(norms: Vector, expected: float) -> Any:
     return np.bincount(np.minimum(np.searchsorted(_edges(expected), known), _BINS - 1), minlength=_BINS)
 
 
-def _quantile(counts: Vector, expected: float, records: int, stddev: float) -> float:
-    """The norm above which not clearly more than a few of the records lie; post-processing."""
+def _quantile(counts: Vector, expected: float, allowed: float, stddev: float) -> float:
+    """The norm above which not clearly more than the allowed number of rows lie; post-processing."""
     beyond = np.cumsum(counts[::-1])
-    clear = beyond > _TAIL * records + _BELIEVED * stddev * np.sqrt(np.arange(1, _BINS + 1))
-    place = _BINS - 1 - int(np.argmax(clear)) if clear.any() else _BINS // 2
-    return float(_edges(expected)[max(place, _BINS // 4)])
+    clear = beyond > allowed + _BELIEVED * stddev * np.sqrt(np.arange(1, _BINS + 1))
+    place = _BINS - 1 - int(np.argmax(clear)) if clear.any() else _BINS // 3  # the expected norm
+    return float(_edges(expected)[max(place, _BINS // 6)])

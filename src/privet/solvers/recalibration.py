@@ -13,9 +13,7 @@ from privet.problems import GroupedProblem, LinearProblem
 from privet.solvers.gradient import PrivateGradient
 
 CALIBRATION = "calibration"
-_LONG = 2.0  # standard deviations of a score beyond which it is cut
 _WEIGHT = 0.7  # of the score beside the constant: as long as it, at 1/0.7 standard deviations
-_REACH = math.hypot(_WEIGHT * _LONG, 1.0)
 _AVERAGED = 4  # last steps, whose mean is taken
 _MOST = 12.0  # logits
 _SPREAD = 2.0**-10
@@ -39,6 +37,7 @@ class Recalibration:
     ----------
     steps : private Newton steps
     several : whether there are several classes
+    long : of two classes, standard deviations of a score beyond which it is cut
 
     Examples
     --------
@@ -47,6 +46,7 @@ class Recalibration:
     """
 
     several: bool
+    long: float = 2.0
     steps: int = 5
 
     def releases(self, *, noise_multiplier: float) -> tuple[Release, ...]:
@@ -71,25 +71,27 @@ class Recalibration:
     def _two(
         self, problem: LinearProblem | GroupedProblem, theta: Vector, constant: float, spread: float, meter: Meter
     ) -> Vector:
-        slopes = np.append(theta[:-1], 0.0)
+        slopes, reach = np.append(theta[:-1], 0.0), math.hypot(_WEIGHT * self.long, 1.0)
 
         def rows(score: Vector) -> Vector:
-            cut = np.clip(score / spread, -_LONG, _LONG) * _WEIGHT
-            return np.column_stack([cut, np.ones_like(cut)]) / _REACH
+            cut = np.clip(score / spread, -self.long, self.long) * _WEIGHT
+            return np.column_stack([cut, np.ones_like(cut)]) / reach
 
         gradient = PrivateGradient(problem.along(slopes, rows, columns=2), meter, CALIBRATION)
-        scale = np.array([_REACH / _WEIGHT, _REACH])  # from rows as they are to (score in standard deviations, 1)
+        scale = np.array([reach / _WEIGHT, reach])  # from rows as they are to (score in standard deviations, 1)
         noise = gradient.noise_stddev * scale
         point = np.clip([spread, float(theta[-1]) * constant], -_MOST, _MOST)
         damping = np.diag(noise / np.maximum([point[0] / 2, 1.0], 2.0**-10))  # where the loss hardly bends, stay
         path = []
         for _ in range(self.steps):
-            step = np.linalg.solve(_curvature(problem.loss, point) + damping, gradient(point * scale) * scale)
+            step = np.linalg.solve(
+                _curvature(problem.loss, point, self.long) + damping, gradient(point * scale) * scale
+            )
             point = np.clip(point - step * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300)), -_MOST, _MOST)
             path.append(point)
         slope, intercept = np.mean(path[-_AVERAGED:], axis=0)
         # how sure it is that the slope is not 0: by the curvature on the way there, as none is left beyond
-        near = _curvature(problem.loss, np.array([min(slope, 1.0), intercept]))
+        near = _curvature(problem.loss, np.array([min(slope, 1.0), intercept]), self.long)
         unsure = noise[0] * float(np.linalg.inv(near)[0, 0]) / math.sqrt(_AVERAGED)
         believed = max(0.0, 1 - (unsure / slope) ** 2) if slope > 0 else 0.0
         return np.append(theta[:-1] * (believed * slope / spread), intercept / constant)
@@ -111,9 +113,9 @@ class Recalibration:
         return found
 
 
-def _curvature(loss: Loss, point: Vector) -> Vector:
+def _curvature(loss: Loss, point: Vector, long: float) -> Vector:
     """The Hessian in slope and intercept for a standard normal score, cut as rows are; public."""
-    score = np.clip(_NODES, -_LONG, _LONG)
+    score = np.clip(_NODES, -long, long)
     inner = loss.loss if isinstance(loss, WeightedLoss) else loss
     bends = np.asarray(inner.curvature(point[0] * score + point[1], np.zeros_like(score))) * _WEIGHTS / _WEIGHTS.sum()
     rows = np.column_stack([score, np.ones_like(score)])
