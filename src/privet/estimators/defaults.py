@@ -33,6 +33,9 @@ _NAMED: dict[type, str] = {Newton: "newton", ObjectivePerturbation: "objective",
 _CONSTANT = 0.25  # effective sample size a column at which the constant is as long as a row
 LITTLE = 0.3  # effective sample size a column below which a model tends to the majority, or the mean
 MOST_COLUMNS = 2_000  # of which a private XᵀX is worth having
+_WORTH_WHITENING = 300.0  # effective sample size from which norms and second moments can be told from noise
+_PLENTY = 1_000.0  # effective sample size a column beyond which noise hardly matters
+_ENOUGH = 60  # steps on whitened rows
 _STEPS = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
 
 
@@ -47,15 +50,17 @@ _DESCENT: dict[Task, FixedHessian] = {
 _FEWER: dict[Task, float] = {"binary": 8.0, "several": 2.0, "regression": 4.0}  # fewer steps below this size a column
 
 
-def whitener_for(task: Task, *, columns: int, intercept: bool, each: float) -> Whitener | None:
+def whitener_for(task: Task, *, columns: int, intercept: bool, effective: float) -> Whitener | None:
     """How rows are whitened; None where there are so few records that it would not pay.
 
-    `each` is the effective sample size a column. Chosen on training rows of the shared tables and on made-up ones.
+    Chosen on training rows of the shared tables and on made-up ones.
     """
-    several = task == "several"
-    if each < (0.7 if several else 3.0) or columns > MOST_COLUMNS:
+    several, each = task == "several", effective / (columns + intercept)
+    if effective < _WORTH_WHITENING or each < (0.7 if several else 3.0) or columns > MOST_COLUMNS:
         return None
     shares = (0.07, 0.13) if each >= (2.0 if several else 10.0) else (0.15,)
+    if each >= _PLENTY:  # one round finds all that there is, and rows are read less often
+        shares = (0.1,)
     tail = 0.02 * min(1.0, 50.0 / each)  # what is shortened biases, what is not is noise
     return Whitener(columns=columns, intercept=intercept, shares=shares, tail=tail)
 
@@ -70,7 +75,7 @@ def whitened_solver(
     known = _settings("fixed_hessian", task, loss, columns, effective)
     steps = known.steps if max_iter is None else whole("max_iter", max_iter, **_STEPS)  # type: ignore[arg-type]
     if max_iter is None and task in ("binary", "several"):
-        steps = max(round(0.7 * steps), 1)
+        steps = max(min(round(0.7 * steps), _ENOUGH), 1)
     curvature = min(loss.smoothness() or 1.0, known.typical_curvature or math.inf)
     update = GradientStep(step_size=known.step_size / (curvature * shrink * shrink), momentum=0.5)
     return DPSGD(steps=steps, clip=known.clip, update=update, release="tail_average", tail=0.75)

@@ -177,7 +177,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         if finder is not None:
             first += finder.releases(noise_multiplier=share_noise(noise, share, model.epsilon))
     first += model._own_releases(lambda share: share_noise(noise, share, model.epsilon), size.classes)
-    whitener = _whitener(model, loss, size, effective / columns)
+    whitener = _whitener(model, loss, size, effective)
     calibration = None
     if whitener is not None:
         first += whitener.releases(lambda share: share_noise(noise, share, model.epsilon))
@@ -202,12 +202,12 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     )
 
 
-def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, each: float) -> Whitener | None:
+def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, effective: float) -> Whitener | None:
     """How rows will be whitened; None where the solver is another, or there is too little to learn it from."""
     if model.solver != "auto" or model.inference or model.alpha:
         return None
     task: Task = "several" if loss.outputs > 1 else model._task
-    return whitener_for(task, columns=size.columns, intercept=bool(model.fit_intercept), each=each)
+    return whitener_for(task, columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
 
 
 def share_noise(
