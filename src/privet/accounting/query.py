@@ -167,11 +167,12 @@ def _proven(
         return found.lower
     lowest = 0.0
     for part, relation in runs:
-        if has_allocation(directions(part, relation)):
-            lowest = max(lowest, allocation_below(part, relation, delta, epsilon))
-            continue
         try:
-            lowest = max(lowest, ask(part, relation, accountant, delta, epsilon)[0].lower)
+            if has_allocation(directions(part, relation)):
+                low = allocation_below(part, relation, delta, epsilon)
+            else:
+                low = ask(part, relation, accountant, delta, epsilon)[0].lower
+            lowest = max(lowest, low)
         except NoProvenBound:  # an accountant that was asked for by name may have nothing for this part
             continue
     return min(lowest, found.upper)

@@ -2,8 +2,8 @@
 
 With s = 1/σ and W₁, …, W_T independent and log-normal, W = exp(sZ − s²/2), the likelihood ratio of the T outputs with
 the record to those without it is S = (W₁ + … + W_T)/T. All curves follow from the law of S under Q, as
-H(k) = E_Q(S − k)₊ when the record leaves and E_Q(1 − kS)₊ when it joins: both convex in S. docs/proofs/allocation.md has
-the proofs.
+H(k) = E_Q(S − k)₊ when the record leaves and E_Q(1 − kS)₊ when it joins: both convex in S. docs/proofs/allocation.md
+has the proofs.
 """
 
 from __future__ import annotations
