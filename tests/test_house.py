@@ -152,6 +152,7 @@ WITHOUT_EXAMPLE = {
     "Table": "made by bounded_table, which has an example",
     "TableModel": "made by fit_table, which has an example",
     "UpdateRule": "a protocol; GradientStep and its neighbours are the examples",
+    "Allocated": "an event; written with .allocated",
     "Approximate": "an event; the example of Event shows how events are written",
     "Composed": "an event; written with +",
     "ExponentialMechanism": "an event; the example of Event shows how events are written",

@@ -110,7 +110,10 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
         theorem=THEOREMS[name],
         lower=_proven(found, run, neighbours, accountant, delta, None),
         sampling=description(run, neighbours),
-        assumptions=(*assumptions(run, neighbours), *([_ROUNDING] if name in ("contour", "fourier") else [])),
+        assumptions=(
+            *assumptions(run, neighbours),
+            *([_ROUNDING] if name in ("contour", "fourier", "allocation") else []),
+        ),
     )
 
 

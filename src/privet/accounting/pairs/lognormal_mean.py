@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 from scipy.special import log_ndtr, ndtr
 
 from privet.accounting.pairs.floating_below import added_below, raised_below, under
@@ -21,7 +20,7 @@ _DROPPED = 1e-22  # what one trim of the top may cost, in probability
 _BOTTOM, _TOP = 9.3, 9.8  # how many standard deviations of log W the first grid reaches
 _PER_SPREAD = 100.0  # grid points in one standard deviation of the mean
 _LEAST_BITS, _MOST_BITS = 11, 14  # of the points an octave
-_NODES, _WEIGHTS = leggauss(8)
+_FAR = 1e-60  # what lies beyond 20 standard deviations, where Gauss's rule is less exact
 _DENSITY = 1e-12  # relative error of a log-normal mass: docs/proofs/allocation.md, section 3
 
 
@@ -102,7 +101,7 @@ def _lognormal(shift: float, half: int, *, inside: bool = False) -> tuple[Floati
     left = grid.points()[0][half:]
     width = np.repeat(np.ldexp(1.0, grid.exponent + np.arange(last - first)), half)
     to_left, to_right, raised_by = np.zeros((3, len(left)))
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+    for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
         share = (1 + node) / 2
         x = left + share * width
         z = np.log(x) / s + s / 2
@@ -124,4 +123,4 @@ def _lognormal(shift: float, half: int, *, inside: bool = False) -> tuple[Floati
     end = float(masses[-1])
     law = FloatingLaw(grid.exponent, low, masses[:-1].reshape(-1, half))
     cells = np.append(np.zeros(half), raised_by[:-1]) * (1 + _DENSITY)
-    return law, cells, 1.01 * (above[0] + end), 1.01 * (above[1] + end * top)
+    return law, cells, 1.01 * (above[0] + end) + _FAR, 1.01 * (above[1] + end * top) + _FAR
