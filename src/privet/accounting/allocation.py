@@ -25,6 +25,8 @@ def allocation_below(run: ev.Event, neighbours: Neighbours, delta: float | None,
     lowest = 0.0
     for way in directions(run, neighbours):
         steps = [(pair.lower if isinstance(pair, AllocatedPair) else pair, count) for pair, count in way.steps]
+        if any(isinstance(pair, AllocatedPair) and pair.is_empty for pair, _ in steps):
+            continue
         low, _ = fourier_epsilon(steps, delta) if delta is not None else fourier_delta(steps, epsilon or 0.0)
         lowest = max(lowest, low)
     return lowest

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from privet._checks import directed
 from privet.accounting import events as ev
-from privet.accounting.pairs.allocated import MOST_BATCHES
+from privet.accounting.pairs.allocated import LEAST_SHIFT, MOST_BATCHES
 from privet.accounting.pairs.dominating import directions, has_allocation, leaves, one_gaussian
 from privet.privacy import Neighbours
 
@@ -50,8 +50,11 @@ def _unwrapped(run: ev.Event, neighbours: Neighbours) -> list[tuple[ev.Event, in
 
 def _is_attained(leaf: ev.Event) -> bool:
     if isinstance(leaf, ev.Allocated):  # unless its pair is that of something dearer
-        ways = directions(leaf, "zero_out") if isinstance(one_gaussian(leaf.event), ev.Gaussian) else ()
-        return leaf.steps == 1 or (has_allocation(ways) and leaf.times == 1 and leaf.steps <= MOST_BATCHES)
+        inner = one_gaussian(leaf.event)
+        if not isinstance(inner, ev.Gaussian) or leaf.steps == 1:
+            return isinstance(inner, ev.Gaussian)
+        in_reach = inner.noise_multiplier <= 1 / LEAST_SHIFT and leaf.steps <= MOST_BATCHES
+        return in_reach and leaf.times == 1 and has_allocation(directions(leaf, "zero_out"))
     inner = one_gaussian(leaf.event) if isinstance(leaf, ev.PoissonSampled) else leaf
     return isinstance(inner, ev.Gaussian | ev.Laplace | ev.DiscreteLaplace) or isinstance(
         leaf, ev.RandomizedResponse | ev.KaryResponse

@@ -47,13 +47,17 @@ class AllocatedPair:
         return replace(self, is_lower=True)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no law below was found."""
+        return not len(_outcomes(self).losses)
+
+    @property
     def infinite(self) -> float:
         return _outcomes(self).infinite
 
     @property
     def lowest(self) -> float:
-        losses = _outcomes(self).losses
-        return float(losses[0]) if len(losses) else 0.0
+        return float(_outcomes(self).losses[0])
 
     @property
     def highest(self) -> float:

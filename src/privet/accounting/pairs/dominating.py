@@ -214,9 +214,9 @@ def _allocated(leaf: ev.Event, inner: ev.Event, batches: int, neighbours: Neighb
         raise _refusal(leaf, neighbours, "only Gaussian noise has a proven pair on allocated batches")
     whole = _pairs(inner, neighbours)
     shift = _ratio(1.0, inner.noise_multiplier) if inner.noise_multiplier else math.inf
-    if batches == 1 or not LEAST_SHIFT <= shift <= MOST_SHIFT:  # to know the batch costs more
+    if batches == 1 or shift > MOST_SHIFT:  # to know the batch costs more,
         return whole
-    batches = min(batches, MOST_BATCHES)  # fewer cost more
+    batches, shift = min(batches, MOST_BATCHES), max(shift, LEAST_SHIFT)  # and so do fewer batches, and less noise
     return AllocatedPair(batches, shift, "remove"), AllocatedPair(batches, shift, "add")
 
 
