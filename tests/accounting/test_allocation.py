@@ -1,7 +1,5 @@
 """Random allocation: against quadrature, Monte Carlo, Rényi moments by enumeration, Poisson batches and the laws."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What random allocations cost, alone or with other releases: an upper end, and a lower one on request."""
 
-from __future__ import annotations
-
 from privet.accounting import events as ev
 from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
 from privet.accounting.interface import Bounds, no_theorem

@@ -6,8 +6,6 @@ H(k) = E_Q(S − k)₊ when the record leaves and E_Q(1 − kS)₊ when it joins
 has the proofs.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -42,7 +40,7 @@ class AllocatedPair:
     atoms: tuple[float, ...] = ()
 
     @property
-    def lower(self) -> AllocatedPair:
+    def lower(self) -> "AllocatedPair":
         """The pair whose tails serve for lower bounds."""
         return replace(self, is_lower=True)
 

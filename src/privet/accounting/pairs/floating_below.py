@@ -5,8 +5,6 @@ most by what is recorded with it; a polygon that is lower by that much at the po
 docs/proofs/allocation.md, section 4.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

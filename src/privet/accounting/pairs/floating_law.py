@@ -7,8 +7,6 @@ laws above theirs. What is off the grid is spread over its two neighbours, keepi
 transform are added to every mass; mass beyond the grid is dropped, and counted. docs/proofs/allocation.md, section 3.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -37,13 +35,13 @@ class FloatingLaw:
         places = np.concatenate((np.ldexp(octave - half, self.exponent), np.multiply.outer(scales, octave).ravel()))
         return places, np.concatenate((self.low, self.rows.ravel()))
 
-    def refined(self) -> FloatingLaw:
+    def refined(self) -> "FloatingLaw":
         """The same law on a grid of twice as many points an octave."""
         low, rows = np.zeros(2 * len(self.low)), np.zeros((len(self.rows), 2 * len(self.low)))
         low[::2], rows[:, ::2] = self.low, self.rows
         return FloatingLaw(self.exponent - 1, low, rows)
 
-    def raised(self, exponent: int) -> FloatingLaw:
+    def raised(self, exponent: int) -> "FloatingLaw":
         """A law above this one, whose unit is no smaller than 2^exponent."""
         law = self
         while law.exponent < exponent:
@@ -53,7 +51,7 @@ class FloatingLaw:
             law = FloatingLaw(law.exponent + 1, coarse[:-1], rows)
         return law
 
-    def lightened(self, tolerance: float, weight: float) -> tuple[FloatingLaw, float, float]:
+    def lightened(self, tolerance: float, weight: float) -> "tuple[FloatingLaw, float, float]":
         """A law above this one but for its top, with fewer octaves; and the mass and first moment of what was dropped.
 
         From the top, octaves are dropped as long as each has moment + weight × mass ≤ tolerance.
@@ -98,7 +96,7 @@ class Octaves:
     lows_norm: Reals
 
     @classmethod
-    def of(cls, law: FloatingLaw, count: int) -> Octaves:
+    def of(cls, law: FloatingLaw, count: int) -> "Octaves":
         """The law on `count` octaves, at least as many as it has."""
         half = len(law.low)
         rows, lows = np.zeros((count, 2 * half)), np.zeros((count, half + 1))

@@ -3,8 +3,6 @@
 docs/proofs/allocation.md, section 3.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache
