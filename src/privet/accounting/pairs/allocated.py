@@ -116,7 +116,7 @@ def _outcomes(pair: AllocatedPair) -> _Outcomes:
         q_above=_sums(q[::-1])[::-1],
         p_below=_sums(p),
         q_below=_sums(q),
-        infinite=infinite * 1.001,
+        infinite=0.0 if pair.is_lower else infinite * 1.001,
     )
 
 
