@@ -176,6 +176,14 @@ def test_flags_describe_this_run(flags: str, run: Event) -> None:
     assert record["neighbours"] == "replace_one"
 
 
+def test_allocated_batches_are_counted_in_epochs() -> None:
+    """An epoch has records ÷ batch steps, rounded down, and one that is not finished counts whole."""
+    flags = "--noise-multiplier 2 --steps 7 --sampling allocated --neighbours zero-out --delta 1e-5"
+    record = told(f"epsilon {flags} --batch 2 --records 7")
+    assert from_json(json.dumps(record["event"])) == Gaussian(noise_multiplier=2.0).allocated(steps=3) * 3
+    assert "both sizes matter" in privet(f"epsilon {flags}").output
+
+
 def test_anything_can_be_read_from_events(tmp_path: Path) -> None:
     """A file or standard input with to_json's text is priced like the event itself."""
     run = Laplace(scale=4.0) * 10 + Gaussian(noise_multiplier=5.0) * 10

@@ -11,6 +11,7 @@ from privet.accounting.calibrate import calibrate
 from privet.accounting.compare import Comparison, Row, compare
 from privet.accounting.event_json import from_json, to_json
 from privet.accounting.events import (
+    Allocated,
     Approximate,
     Composed,
     DiscreteGaussian,
@@ -39,6 +40,7 @@ from privet.accounting.selection import mean_trials, random_trials
 from privet.accounting.truncated_poisson import truncated_poisson
 
 __all__ = [
+    "Allocated",
     "Approximate",
     "Bounds",
     "Comparison",

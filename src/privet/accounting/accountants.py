@@ -29,6 +29,7 @@ THEOREMS = {
     "basic": "basic composition, Dwork et al. 2006",
     "advanced": "advanced composition, Kairouz, Oh and Viswanath 2017, theorem 3.5",
     "optimal": "optimal composition, Kairouz, Oh and Viswanath 2017, theorem 3.3",
+    "allocation": "laws above and below the sum of log-normal ratios, composed by FFT, docs/proofs/allocation.md",
     "selection": "private selection, Papernot and Steinke 2022, by the trial's exact profile, docs/proofs/selection.md",
 }
 

@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from privet._checks import directed
 from privet.accounting import events as ev
-from privet.accounting.pairs.dominating import leaves, one_gaussian
+from privet.accounting.pairs.allocated import LEAST_SHIFT, MOST_BATCHES
+from privet.accounting.pairs.dominating import directions, has_allocation, leaves, one_gaussian
 from privet.privacy import Neighbours
 
 Attained = tuple[ev.Event, Neighbours]
@@ -48,6 +49,12 @@ def _unwrapped(run: ev.Event, neighbours: Neighbours) -> list[tuple[ev.Event, in
 
 
 def _is_attained(leaf: ev.Event) -> bool:
+    if isinstance(leaf, ev.Allocated):  # unless its pair is that of something dearer
+        inner = one_gaussian(leaf.event)
+        if not isinstance(inner, ev.Gaussian) or leaf.steps == 1:
+            return isinstance(inner, ev.Gaussian)
+        in_reach = inner.noise_multiplier <= 1 / LEAST_SHIFT and leaf.steps <= MOST_BATCHES
+        return in_reach and leaf.times == 1 and has_allocation(directions(leaf, "zero_out"))
     inner = one_gaussian(leaf.event) if isinstance(leaf, ev.PoissonSampled) else leaf
     return isinstance(inner, ev.Gaussian | ev.Laplace | ev.DiscreteLaplace) or isinstance(
         leaf, ev.RandomizedResponse | ev.KaryResponse

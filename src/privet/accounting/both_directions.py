@@ -12,7 +12,7 @@ from privet.accounting.contour.line import Line
 from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
 from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
 from privet.accounting.interface import Bounds, Uncertified, no_theorem
-from privet.accounting.pairs.dominating import Direction, directions, known_by_moments_only
+from privet.accounting.pairs.dominating import Direction, directions, has_allocation, known_by_moments_only
 from privet.accounting.pairs.pair import Pair
 from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass, largest_loss
 from privet.privacy import Neighbours
@@ -23,6 +23,8 @@ def paired(run: ev.Event, neighbours: Neighbours, name: str) -> tuple[Direction,
     ways = directions(run, neighbours)
     if known_by_moments_only(ways):
         raise no_theorem(name, "a part is known by its moments only, which do not determine its loss")
+    if has_allocation(ways):
+        raise no_theorem(name, "a part is a random allocation, whose loss is known between two laws only")
     return ways
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from privet.accounting import events as ev
 from privet.accounting.interface import Bounds, no_theorem, worst
 from privet.accounting.numerics import bracketed_root
-from privet.accounting.pairs.dominating import Direction, directions, leaves
+from privet.accounting.pairs.dominating import Direction, directions, has_allocation, leaves
 from privet.accounting.pairs.elementary import GaussianPair, LaplacePair
 from privet.accounting.pairs.pair import UNIT, Reals
 from privet.accounting.pairs.selected import MomentsOnly
@@ -71,7 +71,7 @@ def closed(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: 
             return found
     if all(len(way.steps) == 1 and way.steps[0][1] == 1 for way in ways):
         pairs = [way.steps[0][0] for way in ways]
-        if not any(isinstance(pair, MomentsOnly) for pair in pairs):
+        if not any(isinstance(pair, MomentsOnly) for pair in pairs) and not has_allocation(ways):
             if delta is not None:
                 return worst([one_step_epsilon(pair, delta) for pair in pairs])
             return worst([stick(pair, epsilon or 0.0) for pair in pairs])

@@ -55,6 +55,10 @@ class Event:
         """Run on `batch` of the `records` (a public number), all subsets of that size equally likely."""
         return FixedSizeSampled(event=self, batch=batch, records=records)
 
+    def allocated(self, *, steps: int, times: int = 1) -> "Event":
+        """Run `steps` times; each record takes part in `times` of them, drawn by itself, all choices equally likely."""
+        return Allocated(event=self, steps=steps, times=times)
+
     def under(self, neighbours: Neighbours) -> "Event":
         """Say that the sizes fit this relation only: asked under another one, the event is refused."""
         return Under(event=self, neighbours=neighbours)
@@ -106,6 +110,28 @@ class FixedSizeSampled(Event):
 
     def __repr__(self) -> str:
         return f"{_wrapped(self.event)}.without_replacement(batch={self.batch!r}, records={self.records!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Allocated(Event):
+    """`steps` runs of `event`, an epoch: each record is in `times` of the batches, drawn uniformly and by itself."""
+
+    event: Event
+    steps: int
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        _is_event(self.event)
+        _can_be_sampled(self.event)
+        count(self, "steps")
+        count(self, "times")
+        if self.times > self.steps:
+            raise InvalidParameter(
+                f"Expected times ≤ steps, got {self.times} > {self.steps}: a record is in a batch once. Lower times."
+            )
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.event)}.allocated(steps={self.steps!r}, times={self.times!r})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -226,6 +252,7 @@ def relations(event: Event) -> frozenset[Neighbours]:
             case (
                 PoissonSampled(event=inner)
                 | FixedSizeSampled(event=inner)
+                | Allocated(event=inner)
                 | Repeated(event=inner)
                 | NegativeBinomialTrials(event=inner)
                 | PoissonTrials(event=inner)

@@ -28,13 +28,14 @@ _KINDS: dict[str, tuple[type[ev.Event], tuple[str, ...]]] = {
     "zero_concentrated": (ev.ZeroConcentrated, ("rho",)),
     "poisson_sampled": (ev.PoissonSampled, ("rate", "event")),
     "fixed_size_sampled": (ev.FixedSizeSampled, ("batch", "records", "event")),
+    "allocated": (ev.Allocated, ("steps", "times", "event")),
     "negative_binomial_trials": (ev.NegativeBinomialTrials, ("shape", "stop", "event")),
     "poisson_trials": (ev.PoissonTrials, ("mean", "event")),
     "repeated": (ev.Repeated, ("count", "event")),
     "composed": (ev.Composed, ("parts",)),
     "under": (ev.Under, ("neighbours", "event")),
 }
-_COUNTS = ("count", "batch", "records", "answers", "clip")
+_COUNTS = ("count", "batch", "records", "answers", "clip", "steps", "times")
 _LARGEST = sys.float_info.max
 _KIND_OF = {kind_class: kind for kind, (kind_class, _) in _KINDS.items()}
 

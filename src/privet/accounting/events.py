@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from privet.accounting.event_algebra import (
     MOST_STEPS,
+    Allocated,
     Composed,
     Event,
     FixedSizeSampled,
@@ -25,6 +26,7 @@ from privet.errors import InvalidParameter
 
 __all__ = [
     "MOST_STEPS",
+    "Allocated",
     "Approximate",
     "Composed",
     "DiscreteGaussian",

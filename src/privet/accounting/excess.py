@@ -8,7 +8,7 @@ from privet.accounting.accountants import ACCOUNTANTS
 from privet.accounting.both_directions import contour_epsilon_bounds
 from privet.accounting.contour.rough_epsilon import ordered_epsilon, rough_epsilon
 from privet.accounting.interface import Uncertified
-from privet.accounting.pairs.dominating import Direction, directions, known_by_moments_only
+from privet.accounting.pairs.dominating import Direction, directions, has_allocation, known_by_moments_only
 from privet.accounting.query import ask
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.privacy import Neighbours
@@ -91,7 +91,8 @@ class Excess:
         ways = directions(run, self.neighbours)
         made = tuple((type(pair), count == 1) for pair, count in ways[0].steps)
         if made not in self._lined:
-            self._lined[made] = not known_by_moments_only(ways) and not self._is_closed(run)
+            lined = not known_by_moments_only(ways) and not has_allocation(ways)
+            self._lined[made] = lined and not self._is_closed(run)
         return ways if self._lined[made] else None
 
     def _is_closed(self, run: ev.Event) -> bool:

@@ -7,9 +7,10 @@ import numpy as np
 
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncertified
+from privet.accounting.allocation import allocation, allocation_below
 from privet.accounting.attained import attained
 from privet.accounting.contour.integral import NOTHING
-from privet.accounting.pairs.dominating import directions, known_by_moments_only
+from privet.accounting.pairs.dominating import directions, has_allocation, known_by_moments_only
 from privet.accounting.selection import selection, sole_search
 from privet.accounting.words import assumptions, description
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound, PrivetError
@@ -109,7 +110,10 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
         theorem=THEOREMS[name],
         lower=_proven(found, run, neighbours, accountant, delta, None),
         sampling=description(run, neighbours),
-        assumptions=(*assumptions(run, neighbours), *([_ROUNDING] if name in ("contour", "fourier") else [])),
+        assumptions=(
+            *assumptions(run, neighbours),
+            *([_ROUNDING] if name in ("contour", "fourier", "allocation") else []),
+        ),
     )
 
 
@@ -160,13 +164,18 @@ def _proven(
     found: Bounds, run: ev.Event, neighbours: Neighbours, accountant: str, delta: float | None, epsilon: float | None
 ) -> float:
     """The lower end that some two tables attain; 0 where none is known to."""
-    runs = attained(run, neighbours) if found.lower > 0 else ()
-    if runs == ((run, neighbours),):
+    allocated = has_allocation(directions(run, neighbours))
+    runs = attained(run, neighbours) if found.lower > 0 or allocated else ()
+    if runs == ((run, neighbours),) and not allocated:
         return found.lower
     lowest = 0.0
     for part, relation in runs:
         try:
-            lowest = max(lowest, ask(part, relation, accountant, delta, epsilon)[0].lower)
+            if has_allocation(directions(part, relation)):
+                low = allocation_below(part, relation, delta, epsilon)
+            else:
+                low = ask(part, relation, accountant, delta, epsilon)[0].lower
+            lowest = max(lowest, low)
         except NoProvenBound:  # an accountant that was asked for by name may have nothing for this part
             continue
     return min(lowest, found.upper)
@@ -181,6 +190,8 @@ def _best(
     ways = directions(run, neighbours)
     if known_by_moments_only(ways):
         return ACCOUNTANTS["renyi"](run, neighbours, delta, epsilon), "renyi"
+    if has_allocation(ways):
+        return allocation(run, neighbours, delta, epsilon), "allocation"
     try:
         return ACCOUNTANTS["closed"](run, neighbours, delta, epsilon), "closed"
     except NoProvenBound:

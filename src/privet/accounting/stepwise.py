@@ -15,12 +15,12 @@ from privet.privacy import Neighbours
 def _costs(run: ev.Event, neighbours: Neighbours, delta: float, name: str) -> list[composition.Cost]:
     """Each part at its own price: pure parts at delta 0, the others at an equal share of `delta`."""
     ways = paired(run, neighbours, name)
-    parts = leaves(run, neighbours)
-    pairs = [[way.steps[i][0] for way in ways] for i in range(len(parts))]
+    counts = [count for _, count in ways[0].steps]
+    pairs = [[way.steps[i][0] for way in ways] for i in range(len(counts))]
     finite = [max(pair.highest for pair in both) < math.inf for both in pairs]
-    sharing = sum(count for (_, count), pure in zip(parts, finite, strict=True) if not pure)
+    sharing = sum(count for count, pure in zip(counts, finite, strict=True) if not pure)
     costs = []
-    for (_, count), both, pure in zip(parts, pairs, finite, strict=True):
+    for count, both, pure in zip(counts, pairs, finite, strict=True):
         if pure:
             own = max(pair.infinite for pair in both)
             highest = max(0.0, *(pair.highest for pair in both)) if own < 1 else math.inf

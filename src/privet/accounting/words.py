@@ -32,6 +32,9 @@ def _words(leaf: ev.Event, neighbours: Neighbours) -> str:
             return f"{_words(inner, neighbours)} on Poisson batches (rate {rate:g})"
         case ev.FixedSizeSampled(event=inner, batch=batch, records=records):
             return f"{_words(inner, neighbours)} on batches of {batch:,} out of {records:,} without replacement"
+        case ev.Allocated(event=inner, steps=steps, times=times):
+            some = "one batch" if times == 1 else f"{times:,} batches"
+            return f"{_words(inner, neighbours)} on {steps:,} batches each, every record in {some} at random"
         case ev.NegativeBinomialTrials(event=inner) | ev.PoissonTrials(event=inner):
             law = "Poisson" if isinstance(leaf, ev.PoissonTrials) else f"negative binomial of shape {leaf.shape:g}"
             trial = description(inner, neighbours)
@@ -48,12 +51,14 @@ def assumptions(run: ev.Event, neighbours: Neighbours) -> tuple[str, ...]:
     ('the stated guarantees of the declared parts hold for this neighbour relation',)
     """
     kinds = [leaf for leaf, _ in leaves(run, neighbours)]
-    batched = ev.PoissonSampled | ev.FixedSizeSampled
+    batched = ev.PoissonSampled | ev.FixedSizeSampled | ev.Allocated
     inner = [part for leaf in kinds for part, _ in leaves(leaf.event if isinstance(leaf, batched) else leaf)]
     found = []
     if any(isinstance(leaf, ev.Gaussian | ev.Laplace | ev.DiscreteLaplace | ev.DiscreteGaussian) for leaf in inner):
         found.append("each record's contribution is clipped before summation and the noise is drawn as described")
-    if any(isinstance(leaf, batched) for leaf in kinds):
+    if any(isinstance(leaf, ev.Allocated) for leaf in kinds):
+        found.append("each record's batches are drawn independently of the others' and stay secret")
+    if any(isinstance(leaf, ev.PoissonSampled | ev.FixedSizeSampled) for leaf in kinds):
         found.append("batches are drawn afresh at each step and stay secret")
     if any(isinstance(leaf, ev.NegativeBinomialTrials | ev.PoissonTrials) for leaf in kinds):
         found.append("trials are alike and independent, their number is drawn as described and stays secret")

@@ -8,7 +8,7 @@ from typing import Any, TextIO, get_args
 import click
 
 from privet.accounting.event_json import from_json
-from privet.accounting.events import Event, Gaussian
+from privet.accounting.events import Allocated, Event, Gaussian
 from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
 
@@ -47,7 +47,7 @@ _STEP = (
     click.option("--records", type=int, help="Number of records, which must be public; with --batch."),
     click.option(
         "--sampling",
-        type=_Words(["poisson", "without-replacement", "none"]),
+        type=_Words(["poisson", "without-replacement", "allocated", "none"]),
         help="How batches are really drawn. A shuffled pass is none of these: say none.",
     ),
     click.option("--steps", type=int, help="Number of steps, each with fresh noise and a fresh batch."),
@@ -134,12 +134,12 @@ def step_of(
         raise InvalidParameter(
             "Expected --sampling with --batch and --records, got none: batches drawn by chance and shuffled ones have "
             "different epsilons. Say poisson if each record joins by its own coin, without-replacement if every batch "
-            "is a fresh random subset, none if batches come from a shuffled pass."
+            "is a fresh random subset, allocated if each record draws one batch of an epoch by itself, none if batches "
+            "come from a shuffled pass."
         )
-    if sampling == "without-replacement" and not sized:
+    if sampling in ("without-replacement", "allocated") and not sized:
         raise InvalidParameter(
-            "Expected --batch and --records with --sampling without-replacement, got neither: both sizes matter. "
-            "Give both."
+            f"Expected --batch and --records with --sampling {sampling}, got neither: both sizes matter. Give both."
         )
     if sampling == "poisson" and not sized and sampling_rate is None:
         raise InvalidParameter("Expected a rate with --sampling poisson, got none. Add --sampling-rate, e.g. 0.01.")
@@ -148,6 +148,10 @@ def step_of(
     if sampling == "without-replacement" and batch is not None and records is not None:
         size, total = batch, records
         return lambda noise: Gaussian(noise_multiplier=noise).without_replacement(batch=size, records=total)
+    if sampling == "allocated" and batch is not None and records is not None:
+        _rate(batch, records)
+        batches = records // batch  # fewer cost more
+        return lambda noise: Gaussian(noise_multiplier=noise).allocated(steps=batches)
     if sampling == "none" or (sampling_rate is None and not sized):
         return lambda noise: Gaussian(noise_multiplier=noise)
     rate = sampling_rate if sampling_rate is not None else _rate(batch, records)
@@ -164,10 +168,12 @@ def _rate(batch: int | None, records: int | None) -> float:
 
 
 def run_of(step: Event, steps: int | None) -> Event:
-    """Return `step` taken `steps` times; a single step is left as it is."""
+    """Return `step` taken `steps` times, or as many epochs as hold them; a single one is left as it is."""
     if steps is None:
         raise InvalidParameter(
             "Expected --steps, got none: every further step costs, so none is assumed. For E epochs of batches at "
             "rate q that is about E/q; say --steps 1 for a single release."
         )
+    if isinstance(step, Allocated):
+        steps = -(-steps // step.steps)
     return step if steps == 1 else step * steps

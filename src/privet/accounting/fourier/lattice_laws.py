@@ -73,7 +73,8 @@ class Cells:
         self.top, self.bottom = float(p_above[-1]), float(p_below[0])
         self.infinite = pair.infinite
         # P(L > node), or something a little larger, at the nodes of the lattice
-        self.tail = np.concatenate((1.0 - pair.infinite - p_below[:-1], p_above))[::2]
+        whole = min(1.0 - pair.infinite, float(p_below[-1] + p_above[0]))  # less for a law that was cut
+        self.tail = np.concatenate((whole - p_below[:-1], p_above))[::2]
         self.noisy_tail = np.concatenate((np.ones(at), p_above))[::2]
         # the normal tail is as exact as two units of its argument make it: e^{-x²/2} is off by 2^{-52}·x²
         self.noisy_tail *= np.maximum(1.0, 2.0**-51 * (4 - np.log(np.maximum(self.noisy_tail, 1e-320))) / _PAIR_ERROR)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from privet._checks import directed, shown
 from privet.accounting import events as ev
+from privet.accounting.pairs.allocated import LEAST_SHIFT, MOST_BATCHES, MOST_SHIFT, AllocatedPair
 from privet.accounting.pairs.elementary import (
     BoundedRangePair,
     ConcentratedBound,
@@ -90,8 +91,9 @@ def directions(event: ev.Event, neighbours: Neighbours) -> tuple[Direction, ...]
     backward: list[tuple[Pair, int]] = []
     for leaf, count in leaves(event, neighbours):
         there, back = _pairs(leaf, neighbours)
-        forward.append((there, count))
-        backward.append((back, count))
+        times = leaf.times if isinstance(leaf, ev.Allocated) else 1  # docs/proofs/allocation.md, section 2
+        forward.append((there, count * times))
+        backward.append((back, count * times))
     if forward == backward:
         return (Direction("forward", tuple(forward)),)
     return Direction("forward", tuple(forward)), Direction("backward", tuple(backward))
@@ -100,6 +102,11 @@ def directions(event: ev.Event, neighbours: Neighbours) -> tuple[Direction, ...]
 def known_by_moments_only(ways: tuple[Direction, ...]) -> bool:
     """Whether a part has no dominating pair, so that only the Rényi accountant has a bound for the run."""
     return any(isinstance(pair, MomentsOnly) for way in ways for pair, _ in way.steps)
+
+
+def has_allocation(ways: tuple[Direction, ...]) -> bool:
+    """Whether a part's loss is known between two laws, which only the accountant of allocations can use."""
+    return any(isinstance(pair, AllocatedPair) for way in ways for pair, _ in way.steps)
 
 
 def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
@@ -144,6 +151,8 @@ def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
             inner, whole = one_gaussian(inner), batch == records and neighbours != "add_remove"
             rate = directed(Fraction(batch, records), up=True)
             return _pairs(inner, neighbours) if whole else _fixed_size(leaf, inner, rate, neighbours)
+        case ev.Allocated(event=inner, steps=steps, times=times):
+            return _allocated(leaf, one_gaussian(inner), steps // times, neighbours)
     raise _refusal(leaf, neighbours, "this kind of event is not known")
 
 
@@ -195,6 +204,20 @@ def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbour
         case ev.Approximate(epsilon=epsilon, delta=delta):
             return sampled(answers(epsilon, delta), rate)
     raise _refusal(leaf, neighbours, "only single mechanisms with a dominating pair can be sampled")
+
+
+def _allocated(leaf: ev.Event, inner: ev.Event, batches: int, neighbours: Neighbours) -> tuple[Pair, Pair]:
+    if neighbours == "replace_one":
+        why = "allocation has a proven pair only for 'add_remove' and 'zero_out'"
+        raise _refusal(leaf, neighbours, why)
+    if not isinstance(inner, ev.Gaussian):
+        raise _refusal(leaf, neighbours, "only Gaussian noise has a proven pair on allocated batches")
+    whole = _pairs(inner, neighbours)
+    shift = _ratio(1.0, inner.noise_multiplier) if inner.noise_multiplier else math.inf
+    if batches == 1 or shift > MOST_SHIFT:  # to know the batch costs more,
+        return whole
+    batches, shift = min(batches, MOST_BATCHES), max(shift, LEAST_SHIFT)  # and so do fewer batches, and less noise
+    return AllocatedPair(batches, shift, "remove"), AllocatedPair(batches, shift, "add")
 
 
 def _fixed_size(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbours) -> tuple[Pair, Pair]:
