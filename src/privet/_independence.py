@@ -55,11 +55,9 @@ def check_alone(what: str, function: Callable[..., Any], *shapes: tuple[tuple[in
         if trial % 2 == 0 and len(records) > 1:
             records[-1] = (records[-1] > 0).astype(records[-1].dtype)
         if _coupled(function, records):
-            raise InvalidParameter(
-                f"Expected {what} to treat each record by itself, got one whose answer for a made-up record changed "
-                "with the records beside it: then one person moves what others add, and no clip bounds that. Compute "
-                "each row from its own record; take means, scales and maxima from public facts."
-            )
+            raise InvalidParameter(f"""Expected {what} to treat each record by itself, got one whose answer for a
+                made-up record changed with the records beside it: then one person moves what others add, and no clip
+                bounds that. Compute each row from its own record; take means, scales and maxima from public facts.""")
     return (
         f"{what} is user-supplied code: that it treats each record by itself was tried on made-up records, not proven"
     )
@@ -101,8 +99,7 @@ def _answer(function: Callable[..., Any], records: list[Array]) -> Array | None:
         with np.errstate(all="ignore"):
             found = function(*[part.copy() for part in records])
     except Exception as error:  # noqa: BLE001  # a user's code may raise anything
-        raise InvalidParameter(
-            f"Expected code that takes any value of a record, got {type(error).__name__} for a made-up one: an error "
-            "that depends on a record tells about it. Return NaN for what has no answer; its record counts as nothing."
-        ) from None
+        raise InvalidParameter(f"""Expected code that takes any value of a record, got {type(error).__name__} for a
+            made-up one: an error that depends on a record tells about it. Return NaN for what has no answer; its record
+            counts as nothing.""") from None
     return None if found is None else np.asarray(found, dtype=np.float64)

@@ -16,7 +16,10 @@ from typing import Any
 
 
 class PrivetError(Exception):
-    """Root of all errors raised on purpose by privet."""
+    """Root of all errors raised on purpose by privet. A message may be written over several lines; it reads as one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(line.strip() for line in message.split("\n")))
 
 
 class InvalidParameter(PrivetError, ValueError):

@@ -113,10 +113,8 @@ def check_delta(delta: float, records: int | None = None) -> float:
     why = "(epsilon, delta) with such a delta promises nothing, or more than Gaussian noise can keep"
     found = between("delta", delta, 0, 1, because=why, use="Use a delta well below 1/n, e.g. 1e-6.")
     if records is not None and records > 1 and found >= 1 / records:
-        raise InvalidParameter(
-            f"Expected delta below 1/n = {1 / records:g}, got {delta!r}: publishing one record at random would meet "
-            "it. Use a delta well below 1/n."
-        )
+        raise InvalidParameter(f"""Expected delta below 1/n = {1 / records:g}, got {delta!r}: publishing one record at
+            random would meet it. Use a delta well below 1/n.""")
     return found
 
 

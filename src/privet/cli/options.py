@@ -92,17 +92,14 @@ def one_run(command: Callable[..., None]) -> Callable[..., None]:
         flags = (noise_multiplier, sampling_rate, batch, records, sampling, steps)
         if events is None:
             if noise_multiplier is None:
-                raise InvalidParameter(
-                    "Expected --noise-multiplier and --steps, or --events FILE, got neither: there is no run. "
-                    "For DP-SGD say for example --noise-multiplier 1.1 --sampling-rate 256/60000 --steps 14062."
-                )
+                raise InvalidParameter("""Expected --noise-multiplier and --steps, or --events FILE, got neither: there
+                    is no run. For DP-SGD say for example --noise-multiplier 1.1 --sampling-rate 256/60000 --steps
+                    14062.""")
             step = step_of(sampling_rate=sampling_rate, batch=batch, records=records, sampling=sampling)
             run = run_of(step(noise_multiplier), steps)
         elif any(flag is not None for flag in flags):
-            raise InvalidParameter(
-                "Expected either --events or the flags of one run, got both: they would describe two runs. "
-                "Put everything into the events file, or leave it out."
-            )
+            raise InvalidParameter("""Expected either --events or the flags of one run, got both: they would describe
+                two runs. Put everything into the events file, or leave it out.""")
         else:
             run = from_json(events.read())
         command(run=run, **others)
@@ -127,20 +124,16 @@ def step_of(
     if sized and (batch is None or records is None):
         raise InvalidParameter("Expected --batch and --records together, got one: the rate is their ratio. Give both.")
     if sized and sampling_rate is not None:
-        raise InvalidParameter(
-            "Expected --sampling-rate or --batch with --records, got both. Keep the one that is true."
-        )
+        raise InvalidParameter("""Expected --sampling-rate or --batch with --records, got both. Keep the one that is
+            true.""")
     if sized and sampling is None:
-        raise InvalidParameter(
-            "Expected --sampling with --batch and --records, got none: batches drawn by chance and shuffled ones have "
-            "different epsilons. Say poisson if each record joins by its own coin, without-replacement if every batch "
-            "is a fresh random subset, allocated if each record draws one batch of an epoch by itself, none if batches "
-            "come from a shuffled pass."
-        )
+        raise InvalidParameter("""Expected --sampling with --batch and --records, got none: batches drawn by chance and
+            shuffled ones have different epsilons. Say poisson if each record joins by its own coin, without-replacement
+            if every batch is a fresh random subset, allocated if each record draws one batch of an epoch by itself,
+            none if batches come from a shuffled pass.""")
     if sampling in ("without-replacement", "allocated") and not sized:
-        raise InvalidParameter(
-            f"Expected --batch and --records with --sampling {sampling}, got neither: both sizes matter. Give both."
-        )
+        raise InvalidParameter(f"""Expected --batch and --records with --sampling {sampling}, got neither: both sizes
+            matter. Give both.""")
     if sampling == "poisson" and not sized and sampling_rate is None:
         raise InvalidParameter("Expected a rate with --sampling poisson, got none. Add --sampling-rate, e.g. 0.01.")
     if sampling == "none" and sampling_rate is not None:
@@ -160,20 +153,16 @@ def step_of(
 
 def _rate(batch: int | None, records: int | None) -> float:
     if not (batch and records and 0 < batch <= records):
-        raise InvalidParameter(
-            f"Expected --batch from 1 to --records, got {batch} of {records}: their ratio is the probability that a "
-            "record joins a batch. Correct one of them."
-        )
+        raise InvalidParameter(f"""Expected --batch from 1 to --records, got {batch} of {records}: their ratio is the
+            probability that a record joins a batch. Correct one of them.""")
     return batch / records
 
 
 def run_of(step: Event, steps: int | None) -> Event:
     """Return `step` taken `steps` times, or as many epochs as hold them; a single one is left as it is."""
     if steps is None:
-        raise InvalidParameter(
-            "Expected --steps, got none: every further step costs, so none is assumed. For E epochs of batches at "
-            "rate q that is about E/q; say --steps 1 for a single release."
-        )
+        raise InvalidParameter("""Expected --steps, got none: every further step costs, so none is assumed. For E epochs
+            of batches at rate q that is about E/q; say --steps 1 for a single release.""")
     if isinstance(step, Allocated):
         steps = -(-steps // step.steps)
     return step if steps == 1 else step * steps

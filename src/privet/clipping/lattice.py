@@ -18,10 +18,8 @@ _EXPONENT = 400  # clips between 2^-400 and 2^400, so that no power of two below
 def check_clip(clip: float, *, name: str = "clip") -> float:
     """Return `clip` as a positive float of a size that floats can hold, else say why not."""
     if not is_number(clip) or not 2.0**-_EXPONENT <= float(clip) <= 2.0**_EXPONENT:  # a NumPy single would warn
-        raise InvalidParameter(
-            f"Expected {name} to be a positive finite number, got {clip!r}: it bounds what one record can change, "
-            "and the noise is scaled by it. Use the size of a typical gradient, e.g. 1."
-        )
+        raise InvalidParameter(f"""Expected {name} to be a positive finite number, got {clip!r}: it bounds what one
+            record can change, and the noise is scaled by it. Use the size of a typical gradient, e.g. 1.""")
     return float(clip)
 
 
@@ -38,10 +36,8 @@ def lattice_step(clip: float, *, max_records: int = MOST_RECORDS) -> float:
     """
     bits = min(41, 61 - max(max_records - 1, 0).bit_length())
     if bits < 20:
-        raise InvalidParameter(
-            f"Expected at most 2^41 records in one sum, got {max_records:,}: it could overflow 64 bits. "
-            "Use smaller batches."
-        )
+        raise InvalidParameter(f"""Expected at most 2^41 records in one sum, got {max_records:,}: it could overflow 64
+            bits. Use smaller batches.""")
     mantissa, exponent = math.frexp(check_clip(clip))
     return math.ldexp(1.0, exponent - bits - int(mantissa == 0.5))
 
@@ -49,10 +45,8 @@ def lattice_step(clip: float, *, max_records: int = MOST_RECORDS) -> float:
 def check_count(count: int, max_records: int) -> None:
     """Refuse more records than the lattice was made for."""
     if count > max_records:
-        raise InvalidParameter(
-            f"Expected at most {max_records:,} records in one sum: more could overflow 64 bits. "
-            "Declare a larger `max_records`, which is public, or use smaller batches."
-        )
+        raise InvalidParameter(f"""Expected at most {max_records:,} records in one sum: more could overflow 64 bits.
+            Declare a larger `max_records`, which is public, or use smaller batches.""")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

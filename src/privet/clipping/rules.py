@@ -144,10 +144,9 @@ class Adaptive:
         for name in ("rate", "count_noise"):
             value = getattr(self, name)
             if not (is_number(value) and 2.0**-20 <= value <= 2.0**28):
-                raise InvalidParameter(
-                    f"Expected {name} to be a positive number of an ordinary size, got {value!r}: the clip could not "
-                    "be learnt privately. Use rate=0.2, and a count_noise of about a twentieth of the expected batch."
-                )
+                raise InvalidParameter(f"""Expected {name} to be a positive number of an ordinary size, got {value!r}:
+                    the clip could not be learnt privately. Use rate=0.2, and a count_noise of about a twentieth of the
+                    expected batch.""")
 
     def factor(self, norms: FloatArray) -> FloatArray | None:
         return None
@@ -155,10 +154,8 @@ class Adaptive:
     def gradient_multiplier(self, noise_multiplier: float) -> float:
         """The gradient's own noise multiplier when both releases together cost `noise_multiplier`; rounded up."""
         if not noise_multiplier < 2 * self.count_noise:
-            raise InvalidParameter(
-                f"Expected a noise multiplier below 2 × count_noise = {2 * self.count_noise:g}, got "
-                f"{noise_multiplier:g}: the count alone would cost more than the whole step may. Raise count_noise."
-            )
+            raise InvalidParameter(f"""Expected a noise multiplier below 2 × count_noise = {2 * self.count_noise:g}, got
+                {noise_multiplier:g}: the count alone would cost more than the whole step may. Raise count_noise.""")
         left = 1 / Fraction(noise_multiplier) ** 2 - 1 / (2 * Fraction(self.count_noise)) ** 2  # exact: floats cancel
         return math.sqrt(1 / left) * (1 + 2.0**-48)
 

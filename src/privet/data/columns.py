@@ -67,10 +67,8 @@ def cells_of(column: Any, *, name: str = "each column") -> Cells:
             return {"pandas": _pandas_cells, "polars": _polars_cells, "pyarrow": _arrow_cells}[package](column)
     cells = None if names is not None else _plain_cells(column, name)
     if cells is None:
-        raise InvalidParameter(
-            f"Expected {name}, which should be a 1d array, to hold one value a record, got another shape: records and "
-            "values would be paired wrongly. Pass one-dimensional columns, one value a record."
-        )
+        raise InvalidParameter(f"""Expected {name}, which should be a 1d array, to hold one value a record, got another
+            shape: records and values would be paired wrongly. Pass one-dimensional columns, one value a record.""")
     return cells
 
 
@@ -78,10 +76,8 @@ def _check_cells(column: Any, name: str) -> None:
     """Refuse a column that is declared to hold neither numbers nor texts, before any cell of it is looked at."""
     what = declared_as(column)
     if what not in (None, "text", "categories"):
-        raise InvalidParameter(
-            f"Expected {name} to hold numbers or texts, got {what}: they could not be told apart, or put in order, by "
-            "what is public. Convert the column to numbers or texts first."
-        )
+        raise InvalidParameter(f"""Expected {name} to hold numbers or texts, got {what}: they could not be told apart,
+            or put in order, by what is public. Convert the column to numbers or texts first.""")
 
 
 def _plain_cells(column: Any, name: str) -> Cells | None:
@@ -115,10 +111,8 @@ def array_of(data: Any, *, name: str) -> NDArray[Any]:
         return np.asarray(data)
     except Exception:  # noqa: BLE001, S110  # what is raised below must not remember an error that may quote cells
         pass
-    raise InvalidParameter(
-        f"Expected {name} to be an array, a list or a frame, got {type(data).__name__}: it cannot be read as numbers. "
-        "Convert it to a NumPy array first."
-    )
+    raise InvalidParameter(f"""Expected {name} to be an array, a list or a frame, got {type(data).__name__}: it cannot
+        be read as numbers. Convert it to a NumPy array first.""")
 
 
 def declared_as(column: Any) -> str | None:

@@ -154,10 +154,9 @@ def _first(path: str | PathLike[str]) -> tuple[list[str], str]:
     if any(unicodedata.category(sign) in _NO_TEXT for sign in text.replace("\t", "")) or (
         end == "\r" and text.count('"') % 2
     ):
-        raise InvalidParameter(
-            "Expected a CSV file in UTF-8 whose first line names the columns, got control characters in that line, or "
-            "a quote left open at a carriage return: rows could be taken for names. Save the table as CSV."
-        )
+        raise InvalidParameter("""Expected a CSV file in UTF-8 whose first line names the columns, got control
+            characters in that line, or a quote left open at a carriage return: rows could be taken for names. Save the
+            table as CSV.""")
     with _LIMIT.lifted():
         return [name.strip() for name in next(csv.reader([text]), [])], end
 

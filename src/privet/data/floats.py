@@ -70,10 +70,8 @@ def vector(y: Any, rows: int | None = None, *, name: str = "y") -> NDArray[np.fl
     cells = cells_of(y, name=name)
     what = declared_as(y) or declared_as(cells)  # text, or categories
     if what is not None:
-        raise InvalidParameter(
-            f"Expected {name} to be numbers, got {what}: a loss needs numbers. Map labels to numbers with a public "
-            "list of classes first."
-        )
+        raise InvalidParameter(f"""Expected {name} to be numbers, got {what}: a loss needs numbers. Map labels to
+            numbers with a public list of classes first.""")
     check_length(cells, rows, name)
     return np.ascontiguousarray(Numbers().read(cells), dtype=np.float64)
 
@@ -144,24 +142,19 @@ def _check_type(column: Any, name: str, *, where: str = "", objects: bool = True
     if what is None and not objects and column.dtype.kind == "O":
         what = "values of any kind"
     if what == "complex numbers":
-        raise InvalidParameter(
-            f"Expected {name} to be real numbers, got complex ones{where}. Complex data not supported: pass real and "
-            "imaginary parts as two columns."
-        )
+        raise InvalidParameter(f"""Expected {name} to be real numbers, got complex ones{where}. Complex data not
+            supported: pass real and imaginary parts as two columns.""")
     if what is not None:
-        raise InvalidParameter(
-            f"Expected {name} to be numbers, got {what}{where}: a model needs numbers. Encode it with a TableEncoder "
-            "and a public list of categories first."
-        )
+        raise InvalidParameter(f"""Expected {name} to be numbers, got {what}{where}: a model needs numbers. Encode it
+            with a TableEncoder and a public list of categories first.""")
 
 
 def _check_width(width: int, name: str) -> None:
     if not 0 < width <= _MOST_COLUMNS:
         none = " (shape=(, 0)) while a minimum of 1 is required" if width == 0 else ""  # scikit-learn's own words
-        raise InvalidParameter(
-            f"Expected {name} to have between 1 and {_MOST_COLUMNS:,} columns, got {width} feature(s){none}: there is "
-            "nothing to learn from, or norms are no longer exact. Add, hash or drop columns."
-        )
+        raise InvalidParameter(f"""Expected {name} to have between 1 and {_MOST_COLUMNS:,} columns, got {width}
+            feature(s){none}: there is nothing to learn from, or norms are no longer exact. Add, hash or drop
+            columns.""")
 
 
 def _wrong_dimensions(dimensions: int, name: str) -> InvalidParameter:

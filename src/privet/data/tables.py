@@ -33,10 +33,9 @@ def header(table: Any) -> list[str] | None:
         return names
     if _is_rows(table) or (isinstance(table, list | tuple) and not table):
         return None
-    raise InvalidParameter(
-        f"Expected a table with named columns, got {type(table).__name__}: columns are matched by name. Pass a pandas "
-        "or polars frame, a dict of columns, a list of dicts, the path of a CSV file, or a structured array."
-    )
+    raise InvalidParameter(f"""Expected a table with named columns, got {type(table).__name__}: columns are matched by
+        name. Pass a pandas or polars frame, a dict of columns, a list of dicts, the path of a CSV file, or a structured
+        array.""")
 
 
 def is_table(data: Any) -> bool:
@@ -61,10 +60,8 @@ def read(table: Any, readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
     columns = zip(readers.items(), _columns(table, list(readers)), strict=True)
     found = {name: reader.read(cells_of(column, name=f"column {name!r}")) for (name, reader), column in columns}
     if len({len(values) for values in found.values()}) > 1:
-        raise InvalidParameter(
-            "Expected columns of one length, got several: cells of different records would be put together. "
-            "Pass one value a record in each column."
-        )
+        raise InvalidParameter("""Expected columns of one length, got several: cells of different records would be put
+            together. Pass one value a record in each column.""")
     return found
 
 
@@ -77,10 +74,8 @@ def check_header(table: Any, names: Sequence[str]) -> None:
     for name in names:
         if counts[name] != 1:
             what = "none of that name" if not counts[name] else "several of that name"
-            raise InvalidParameter(
-                f"Expected one column {name!r} in the table, got {what}: columns are matched by name, not by place. "
-                "Rename it in the table or in the schema."
-            )
+            raise InvalidParameter(f"""Expected one column {name!r} in the table, got {what}: columns are matched by
+                name, not by place. Rename it in the table or in the schema.""")
 
 
 def _cell(row: Any, name: str) -> Any:

@@ -18,15 +18,12 @@ class Box(Domain):
 
     def __post_init__(self) -> None:
         if self.low.shape != self.high.shape:
-            raise InvalidParameter(
-                f"Expected low and high of equal length, got {self.low.size} and {self.high.size}: each coordinate "
-                "needs both. Pass two arrays of the same length."
-            )
+            raise InvalidParameter(f"""Expected low and high of equal length, got {self.low.size} and {self.high.size}:
+                each coordinate needs both. Pass two arrays of the same length.""")
         if not (np.all(self.low <= self.high) and np.all(self.low < np.inf) and np.all(self.high > -np.inf)):
-            raise InvalidParameter(
-                f"Expected low ≤ high in every coordinate, low < ∞ and high > −∞, got low={self.low!r}, "
-                f"high={self.high!r}: the box would be empty. Swap the two where they are the wrong way round."
-            )
+            raise InvalidParameter(f"""Expected low ≤ high in every coordinate, low < ∞ and high > −∞, got
+                low={self.low!r}, high={self.high!r}: the box would be empty. Swap the two where they are the wrong way
+                round.""")
 
     @property
     def size(self) -> int | None:
@@ -89,16 +86,12 @@ def box(*, low: ArrayLike, high: ArrayLike, size: int | None = None) -> Box:
     """
     shapes = {np.shape(side) for side in (low, high) if np.ndim(side) > 0}
     if not shapes and size is None:
-        raise InvalidParameter(
-            f"Expected an array or a size, got low={low!r}, high={high!r} and no size: the diameter of a cube "
-            "depends on its dimension. Pass size=d."
-        )
+        raise InvalidParameter(f"""Expected an array or a size, got low={low!r}, high={high!r} and no size: the diameter
+            of a cube depends on its dimension. Pass size=d.""")
     sizes = {int(np.prod(shape)) for shape in shapes} | ({check_size("size", size)} if size is not None else set())
     if len(sizes) > 1:
-        raise InvalidParameter(
-            f"Expected low, high and size to agree, got {', '.join(map(str, sorted(sizes)))} coordinates: each "
-            "coordinate needs both bounds. Pass arrays of one length."
-        )
+        raise InvalidParameter(f"""Expected low, high and size to agree, got {", ".join(map(str, sorted(sizes)))}
+            coordinates: each coordinate needs both bounds. Pass arrays of one length.""")
     (common,) = sizes
     sides = [np.full(common, side) if np.ndim(side) == 0 else side for side in (low, high)]
     return Box(low=frozen_vector("low", sides[0], infinite=True), high=frozen_vector("high", sides[1], infinite=True))

@@ -88,20 +88,16 @@ class Domain(ABC):
         """A flat float64 copy; its type and shape are public, so they may be refused."""
         array = np.asarray(value)
         if array.dtype.kind not in "biuf":
-            raise InvalidParameter(
-                f"Expected {name} to hold numbers, got dtype {array.dtype}: it is a point in space. "
-                "Convert it to floats first."
-            )
+            raise InvalidParameter(f"""Expected {name} to hold numbers, got dtype {array.dtype}: it is a point in space.
+                Convert it to floats first.""")
         self._fits(name, array.size)
         return array.astype(np.float64).ravel()
 
     def _fits(self, name: str, d: int) -> int:
         """Return d if the set has points of d coordinates."""
         if check_size(f"the number of coordinates of {name}", d) != (self.size or d):
-            raise InvalidParameter(
-                f"Expected {name} with {self.size} coordinates, got {d}: the set lies in another space. "
-                "Give the set and the point the same dimension."
-            )
+            raise InvalidParameter(f"""Expected {name} with {self.size} coordinates, got {d}: the set lies in another
+                space. Give the set and the point the same dimension.""")
         return int(d)
 
     def project(self, theta: ArrayLike) -> Vector:
@@ -210,10 +206,8 @@ def frozen_vector(name: str, value: ArrayLike, *, infinite: bool = False) -> Vec
     allowed = array.dtype.kind in "biuf" and array.ndim == 1 and array.size > 0
     if not allowed or np.isnan(array).any() or (not infinite and np.isinf(array).any()):
         kind = "numbers" if infinite else "finite numbers"
-        raise InvalidParameter(
-            f"Expected {name} to be a flat array of {kind}, got {value!r}: it describes no set. "
-            "Pass one number a coordinate."
-        )
+        raise InvalidParameter(f"""Expected {name} to be a flat array of {kind}, got {value!r}: it describes no set.
+            Pass one number a coordinate.""")
     vector = array.astype(np.float64) + 0.0  # no −0, so that equal vectors have equal bytes
     vector.setflags(write=False)
     return vector

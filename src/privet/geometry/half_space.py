@@ -22,10 +22,8 @@ class HalfSpace(Unbounded):
 
     def __post_init__(self) -> None:
         if not self.normal.any():
-            raise InvalidParameter(
-                "Expected a normal that is not 0, got 0: it would constrain nothing, or everything. "
-                "Use whole_space() for no constraint."
-            )
+            raise InvalidParameter("""Expected a normal that is not 0, got 0: it would constrain nothing, or everything.
+                Use whole_space() for no constraint.""")
         why, hint = "the half-space would be everything or empty", "Use whole_space() for no constraint."
         object.__setattr__(self, "offset", number("offset", self.offset, because=why, use=hint))
 

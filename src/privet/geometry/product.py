@@ -19,16 +19,12 @@ class Product(Domain):
 
     def __post_init__(self) -> None:
         if not self.sets or len(self.sets) != len(self.sizes):
-            raise InvalidParameter(
-                f"Expected as many sizes as sets, at least one, got {len(self.sets)} and {len(self.sizes)}: each set "
-                "needs its number of coordinates. Pass two lists of equal length."
-            )
+            raise InvalidParameter(f"""Expected as many sizes as sets, at least one, got {len(self.sets)} and
+                {len(self.sizes)}: each set needs its number of coordinates. Pass two lists of equal length.""")
         for part, size in zip(self.sets, self.sizes, strict=True):
             if part.size not in (None, size):
-                raise InvalidParameter(
-                    f"Expected {part.size} coordinates for {part!r}, got {size}: the set lies in another space. "
-                    "Pass the sizes in the order of the sets."
-                )
+                raise InvalidParameter(f"""Expected {part.size} coordinates for {part!r}, got {size}: the set lies in
+                    another space. Pass the sizes in the order of the sets.""")
 
     @property
     def size(self) -> int | None:

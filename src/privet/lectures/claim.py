@@ -66,10 +66,8 @@ class Claim:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise InvalidParameter(
-                f"Expected one of {', '.join(get_args(Kind))}, got {self.kind!r}: claim {self.id} is none of them. "
-                "Mend claims.toml."
-            )
+            raise InvalidParameter(f"""Expected one of {", ".join(get_args(Kind))}, got {self.kind!r}: claim {self.id}
+                is none of them. Mend claims.toml.""")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,15 +87,11 @@ class Finding:
 
     def __post_init__(self) -> None:
         if self.verdict not in get_args(Verdict):
-            raise InvalidParameter(
-                f"Expected one of {', '.join(get_args(Verdict))}, got {self.verdict!r}: nobody could read it. "
-                "Use Finding.judged."
-            )
+            raise InvalidParameter(f"""Expected one of {", ".join(get_args(Verdict))}, got {self.verdict!r}: nobody
+                could read it. Use Finding.judged.""")
         if any(math.isnan(value) for value in self.numbers.values()):
-            raise InvalidParameter(
-                f"Expected numbers, got NaN among {', '.join(self.numbers)}: a check that computes nothing finds "
-                "nothing. Mend the check."
-            )
+            raise InvalidParameter(f"""Expected numbers, got NaN among {", ".join(self.numbers)}: a check that computes
+                nothing finds nothing. Mend the check.""")
 
     @classmethod
     def judged(
@@ -118,7 +112,7 @@ class Finding:
         """
         verdict: Verdict = "fails" if not holds else "holds_within" if within else "holds"
         every = {name: float(number) for name, number in (numbers | dict(table)).items()}
-        return cls(verdict=verdict, sentence=sentence, numbers=every)
+        return cls(verdict=verdict, sentence=" ".join(sentence.split()), numbers=every)
 
     @property
     def accepted(self) -> bool:
@@ -171,10 +165,8 @@ is no such claim. Did you mean 117 (Plugging in), 71 (Recap, post-processing) or
     plain = str(word).strip().lstrip("#").lstrip("0").rjust(2, "0")
     if plain in known:
         return known[plain]
-    raise InvalidParameter(
-        f"Expected the id of a claim, {all_claims()[0].id} to {all_claims()[-1].id}, or the key of a lecture, got "
-        f"{word!r}: there is no such claim. {_suggestion(str(word))}"
-    )
+    raise InvalidParameter(f"""Expected the id of a claim, {all_claims()[0].id} to {all_claims()[-1].id}, or the key of
+        a lecture, got {word!r}: there is no such claim. {_suggestion(str(word))}""")
 
 
 def select(words: Iterable[str]) -> tuple[Claim, ...]:

@@ -135,12 +135,10 @@ epsilon = 0.3244. Use exact_noise, here 0.0746126.
         if not self.is_true(epsilon=epsilon, delta=delta, steps=steps):
             mu = self.mu(epsilon=epsilon, delta=delta, steps=steps)
             enough = exact_noise(epsilon=epsilon, delta=delta, steps=steps, sensitivity=sensitivity)
-            raise RuleOutOfRange(
-                f"{self.name} is false at epsilon = {epsilon:g}, delta = {delta:g}, {steps} step(s): its noise "
-                f"{printed:.6g} gives epsilon = {epsilon_bounds(mu, delta)[1]:.6g} at that delta "
-                f"(delta = {delta_bounds(mu, epsilon)[1]:.6g} at that epsilon). At this delta it is true up to "
-                f"epsilon = {self.frontier(delta=delta, steps=steps):.6g}. Use exact_noise, here {enough:.6g}."
-            )
+            raise RuleOutOfRange(f"""{self.name} is false at epsilon = {epsilon:g}, delta = {delta:g}, {steps} step(s):
+                its noise {printed:.6g} gives epsilon = {epsilon_bounds(mu, delta)[1]:.6g} at that delta (delta =
+                {delta_bounds(mu, epsilon)[1]:.6g} at that epsilon). At this delta it is true up to epsilon =
+                {self.frontier(delta=delta, steps=steps):.6g}. Use exact_noise, here {enough:.6g}.""")
         return upward(printed)
 
 
@@ -155,17 +153,14 @@ def rule(name: str) -> Rule:
     for known in RULES:
         if known.name == name:
             return known
-    raise InvalidParameter(
-        f"Expected one of the lectures' rules ({', '.join(known.name for known in RULES)}), got {name!r}: "
-        "there is no such rule. Use exact_noise to calibrate in earnest."
-    )
+    raise InvalidParameter(f"""Expected one of the lectures' rules ({", ".join(known.name for known in RULES)}), got
+        {name!r}: there is no such rule. Use exact_noise to calibrate in earnest.""")
 
 
 def _positive(epsilon: float) -> float:
     if epsilon == 0.0:
-        raise InvalidParameter(
-            "Expected epsilon above 0, got 0: the rules of the lectures divide by it. Use exact_noise for epsilon = 0."
-        )
+        raise InvalidParameter("""Expected epsilon above 0, got 0: the rules of the lectures divide by it. Use
+            exact_noise for epsilon = 0.""")
     return epsilon
 
 

@@ -105,9 +105,8 @@ def lectures_prescription(
     (1000000, False, '1.1099')
     """
     if theorem not in get_args(Theorem):
-        raise InvalidParameter(
-            f"Expected one of {', '.join(get_args(Theorem))}, got {theorem!r}: the lectures prescribe nothing under it."
-        )
+        raise InvalidParameter(f"""Expected one of {", ".join(get_args(Theorem))}, got {theorem!r}: the lectures
+            prescribe nothing under it.""")
     text = _TEXTS[theorem]
     explicit = plan_for(
         n=n,
@@ -170,10 +169,8 @@ class _Printed:
 
     def whole(self, steps: float) -> int:
         if self.most == _MOST and not steps < _MOST:
-            raise InvalidParameter(
-                "Expected a theorem that prescribes fewer than 2**62 steps, got more: no run has that many. "
-                "Pass max_steps."
-            )
+            raise InvalidParameter("""Expected a theorem that prescribes fewer than 2**62 steps, got more: no run has
+                that many. Pass max_steps.""")
         # A product that should be whole may be a rounding above: do not count that as one more step.
         return max(1, math.ceil(min(steps, self.most) * (1.0 - 2e-15)))
 

@@ -73,16 +73,12 @@ def check(id: str, *, mutant: Mapping[str, float]) -> Callable[[Callable[..., Fi
         parameters = inspect.signature(function).parameters
         for name, value in mutant.items():
             if name not in parameters or parameters[name].default == value:
-                raise InvalidParameter(
-                    f"Expected the mutant of check {id} to change a parameter of its function, got {name} = {value!r}: "
-                    "it would run the same check twice. Give the parameter a default, what is printed, and the mutant "
-                    "another value."
-                )
+                raise InvalidParameter(f"""Expected the mutant of check {id} to change a parameter of its function, got
+                    {name} = {value!r}: it would run the same check twice. Give the parameter a default, what is
+                    printed, and the mutant another value.""")
         if not mutant or not function.__doc__:
-            raise InvalidParameter(
-                f"Expected a mutant and a docstring for check {id}, got none: nobody could tell what it tests. "
-                "Add mutant={...}, and a sentence."
-            )
+            raise InvalidParameter(f"""Expected a mutant and a docstring for check {id}, got none: nobody could tell
+                what it tests. Add mutant={{...}}, and a sentence.""")
         return Check(id=id, function=function, mutant=mutant)
 
     return marked

@@ -174,16 +174,13 @@ class Account:
         Scores and choices that were made by looking at the same records are not in this table.
         """
         if check_neighbours(neighbours) != self.neighbours:
-            raise InvalidParameter(
-                f"Expected a release under {self.neighbours!r}, the relation of the account, got one under "
-                f"{neighbours!r}: privacy costs under different relations do not add up. Keep an account for each."
-            )
+            raise InvalidParameter(f"""Expected a release under {self.neighbours!r}, the relation of the account, got
+                one under {neighbours!r}: privacy costs under different relations do not add up. Keep an account for
+                each.""")
         if check_unit(unit) != self.unit:
-            raise InvalidParameter(
-                f"Expected a release that protects a {self.unit}, as the account does, got one that protects a {unit}: "
-                "their privacy costs do not add up to a promise about either. Keep an account for each: "
-                f"Account(..., unit={unit!r}), and groups=... in every fit of one for people."
-            )
+            raise InvalidParameter(f"""Expected a release that protects a {self.unit}, as the account does, got one that
+                protects a {unit}: their privacy costs do not add up to a promise about either. Keep an account for
+                each: Account(..., unit={unit!r}), and groups=... in every fit of one for people.""")
         self._price([event])  # refuses here what has no bound under this filter
         if not self._store.append(label, event, admits=self._fits):
             raise Overspent(

@@ -39,10 +39,8 @@ def _by_gaussian(run: Event, neighbours: Neighbours, delta: float) -> float:
     try:
         return gdp(run, neighbours, delta, None).upper
     except NoProvenBound:
-        raise NoProvenBound(
-            "Expected releases with a Gaussian-DP bound (Gaussian noise on all records, or pure epsilon), got another: "
-            "this account adds up Gaussian DP only. Open it with filter='renyi'."
-        ) from None
+        raise NoProvenBound("""Expected releases with a Gaussian-DP bound (Gaussian noise on all records, or pure
+            epsilon), got another: this account adds up Gaussian DP only. Open it with filter='renyi'.""") from None
 
 
 @lru_cache(maxsize=1024)
@@ -51,10 +49,9 @@ def _moments(event: Event, neighbours: Neighbours, orders: tuple[float, ...]) ->
     worst = np.zeros(len(orders))
     for way in directions(event, neighbours):
         if any(pair.infinite for pair, _ in way.steps):
-            raise NoProvenBound(
-                "Expected releases with Rényi moments, got one that may fail outright with some probability: no order "
-                "bounds it. Charge the rest, and keep that probability apart from this account's delta."
-            )
+            raise NoProvenBound("""Expected releases with Rényi moments, got one that may fail outright with some
+                probability: no order bounds it. Charge the rest, and keep that probability apart from this account's
+                delta.""")
         worst = np.maximum(worst, [_moment(way.steps, order - 1.0) for order in orders])
     return tuple(worst.tolist())
 

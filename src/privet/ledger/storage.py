@@ -49,10 +49,8 @@ class InMemory:
     def append(self, label: str, event: Event, *, admits: Admits) -> bool:
         """Add a line if all events together are admitted; whether they were."""
         if os.getpid() != self._process:
-            raise InvalidParameter(
-                "Expected an account with a path, got one in memory, in a forked process: the parent would not learn "
-                "what is spent here. Use Account.create(budget, 'account.db')."
-            )
+            raise InvalidParameter("""Expected an account with a path, got one in memory, in a forked process: the
+                parent would not learn what is spent here. Use Account.create(budget, 'account.db').""")
         with self._lock:
             if not admits([*(known for _, known in self._lines), event]):
                 return False
@@ -70,25 +68,21 @@ class InFile:
     def __init__(self, path: Path, terms: Terms, *, identity: str = "", seen: int = 0) -> None:
         self.path, self.identity, self.seen = path, identity, seen
         if not path.exists():
-            raise InvalidParameter(
-                "Expected the file of an account at this path, got none: where a file was lost, nobody knows what was "
-                "spent. Bring it back, or check the folder; a new account is made by Account.create(budget, path)."
-            )
+            raise InvalidParameter("""Expected the file of an account at this path, got none: where a file was lost,
+                nobody knows what was spent. Bring it back, or check the folder; a new account is made by
+                Account.create(budget, path).""")
         with _opened(path) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version != _VERSION:
-                raise InvalidParameter(
-                    f"Expected an account of version {_VERSION}, got another file or version, or an empty one: its "
-                    "charges could be misread. Use another path, or the version of privet that made it."
-                )
+                raise InvalidParameter(f"""Expected an account of version {_VERSION}, got another file or version, or an
+                    empty one: its charges could be misread. Use another path, or the version of privet that made
+                    it.""")
             found = connection.execute("SELECT epsilon, delta, neighbours, filter, unit FROM terms").fetchall()
             self._lines(connection)
         if found != [terms.texts]:
-            raise InvalidParameter(
-                f"Expected the terms with which the account was made, {found[0] if found else 'none'}, got "
-                f"{terms.texts} (epsilon, delta, neighbours, filter, unit): a budget does not grow by opening it "
-                "again. Use those."
-            )
+            raise InvalidParameter(f"""Expected the terms with which the account was made,
+                {found[0] if found else "none"}, got {terms.texts} (epsilon, delta, neighbours, filter, unit): a budget
+                does not grow by opening it again. Use those.""")
 
     @classmethod
     def made(cls, path: Path, terms: Terms) -> "InFile":
@@ -96,10 +90,8 @@ class InFile:
         try:
             path.open("xb").close()
         except FileExistsError:
-            raise InvalidParameter(
-                "Expected a path where nothing is yet, got one with a file: to make it anew would forget what was "
-                "spent. Open it with Account(budget, path)."
-            ) from None
+            raise InvalidParameter("""Expected a path where nothing is yet, got one with a file: to make it anew would
+                forget what was spent. Open it with Account(budget, path).""") from None
         except OSError as error:
             raise _unusable(error) from None
         with _writing(path) as connection:
@@ -131,10 +123,9 @@ class InFile:
         rows = connection.execute("SELECT place, label, event FROM charges ORDER BY place").fetchall()
         whole = [place for place, _, _ in rows] == list(range(1, len(rows) + 1)) and len(rows) >= seen
         if not whole or self.identity not in ("", identity) or {sql for (sql,) in schema} != set(_STATEMENTS):
-            raise InvalidParameter(
-                "Expected the account's file as it was left, got one with fewer charges, another account's, or one "
-                "without its triggers: what was spent is no longer known. Bring the right file back."
-            )
+            raise InvalidParameter("""Expected the account's file as it was left, got one with fewer charges, another
+                account's, or one without its triggers: what was spent is no longer known. Bring the right file
+                back.""")
         self.identity, self.seen = identity, max(self.seen, len(rows))
         return [(label, from_json(text)) for _, label, text in rows]
 

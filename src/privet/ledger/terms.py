@@ -24,15 +24,12 @@ class Terms:
         check_neighbours(self.neighbours)
         check_unit(self.unit)
         if not isinstance(self.budget, Budget):
-            raise InvalidParameter(
-                f"Expected budget=Budget(epsilon=..., delta=...), got {type(self.budget).__name__}: an account needs "
-                "an end. Use e.g. Budget(epsilon=1, delta=1e-6)."
-            )
+            raise InvalidParameter(f"""Expected budget=Budget(epsilon=..., delta=...), got {type(self.budget).__name__}:
+                an account needs an end. Use e.g. Budget(epsilon=1, delta=1e-6).""")
         if self.filter not in FILTERS:
-            raise InvalidParameter(
-                f"Expected filter to be 'gaussian' or 'renyi', got {self.filter!r}: no other rule of adding up is "
-                "known here. Use 'gaussian' for Gaussian noise on all records, 'renyi' for searches and sampled runs."
-            )
+            raise InvalidParameter(f"""Expected filter to be 'gaussian' or 'renyi', got {self.filter!r}: no other rule
+                of adding up is known here. Use 'gaussian' for Gaussian noise on all records, 'renyi' for searches and
+                sampled runs.""")
 
     @property
     def texts(self) -> tuple[str, ...]:

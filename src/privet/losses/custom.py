@@ -54,10 +54,8 @@ class CustomLoss:
     def __post_init__(self) -> None:
         for name in ("value", "derivative", "curvature"):
             if not callable(getattr(self, name)):
-                raise InvalidParameter(
-                    f"Expected {name} to be a function of (z, y), got {getattr(self, name)!r}: a loss is made of "
-                    f"three functions. Pass {name} as a callable, vectorised over records."
-                )
+                raise InvalidParameter(f"""Expected {name} to be a function of (z, y), got {getattr(self, name)!r}: a
+                    loss is made of three functions. Pass {name} as a callable, vectorised over records.""")
         for name in ("lipschitz_constant", "smoothness_constant"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), zero=True)

@@ -105,10 +105,8 @@ class CustomFeatures:
     def __post_init__(self) -> None:
         check_number("norm", self.norm)
         if not callable(self.function):
-            raise InvalidParameter(
-                f"Expected function to be callable, got {self.function!r}: it maps rows to rows. "
-                "Pass a function of X that was fixed before the data was seen."
-            )
+            raise InvalidParameter(f"""Expected function to be callable, got {self.function!r}: it maps rows to rows.
+                Pass a function of X that was fixed before the data was seen.""")
 
     def transform(self, X: Any) -> Any:
         return self.function(X)
@@ -162,10 +160,8 @@ class RandomFourier:
     def transform(self, X: ArrayLike) -> Array:
         rows = _rows(X)
         if rows.shape[1] != self.inputs:
-            raise InvalidParameter(
-                f"Expected rows of {self.inputs} features, got {rows.shape[1]}: W has one row for each. "
-                "Set inputs to the number of features."
-            )
+            raise InvalidParameter(f"""Expected rows of {self.inputs} features, got {rows.shape[1]}: W has one row for
+                each. Set inputs to the number of features.""")
         angles = rows @ self._directions().astype(rows.dtype)
         return np.hstack([np.cos(angles), np.sin(angles)]) / rows.dtype.type(math.sqrt(self.frequencies))
 
@@ -178,8 +174,6 @@ def _rows(X: ArrayLike) -> Array:
     """X as a float matrix, float32 staying float32; else say what shape or type was expected."""
     array = labels(X)
     if array.ndim != 2:
-        raise InvalidParameter(
-            f"Expected a matrix with one row a record, got {array.ndim} dimension(s): rows and features would be "
-            "confused. Use X.reshape(-1, 1) for a single feature."
-        )
+        raise InvalidParameter(f"""Expected a matrix with one row a record, got {array.ndim} dimension(s): rows and
+            features would be confused. Use X.reshape(-1, 1) for a single feature.""")
     return array if array.dtype == np.float32 else array.astype(np.float64, copy=False)

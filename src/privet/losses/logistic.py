@@ -41,10 +41,8 @@ class LogisticLoss(PointwiseLoss):
 
     def __post_init__(self) -> None:
         if self.labels not in get_args(BinaryLabels):
-            raise InvalidParameter(
-                f"Expected labels to be 'zero_one' or 'plus_minus_one', got {self.labels!r}: the same number means "
-                "different classes in the two. Say how the classes are written."
-            )
+            raise InvalidParameter(f"""Expected labels to be 'zero_one' or 'plus_minus_one', got {self.labels!r}: the
+                same number means different classes in the two. Say how the classes are written.""")
 
     def _margin(self, z: Array, y: Array) -> tuple[Array, Array]:
         """Return (s z, s)."""

@@ -44,10 +44,8 @@ mean 'logistic'?
     if text in LOSSES:
         return LOSSES[text]
     if text in _NEED_PARAMETER:
-        raise InvalidParameter(
-            f"Expected a loss that needs no parameter, got {name!r}: its meaning depends on one. "
-            f"Pass the loss itself, e.g. {_NEED_PARAMETER[text]}."
-        )
+        raise InvalidParameter(f"""Expected a loss that needs no parameter, got {name!r}: its meaning depends on one.
+            Pass the loss itself, e.g. {_NEED_PARAMETER[text]}.""")
     near = difflib.get_close_matches(text, [*LOSSES, *_NEED_PARAMETER], n=1)
     advice = f"Did you mean {near[0]!r}?" if near else "Use one of " + ", ".join(map(repr, LOSSES)) + "."
     raise InvalidParameter(f"Expected the name of a loss, got {name!r}: there is none of that name. {advice}")

@@ -91,10 +91,8 @@ function of numbers. Map the declared classes to numbers first.
     """
     array = np.asarray(y)
     if array.dtype.kind not in "biuf":
-        raise InvalidParameter(
-            f"Expected numbers (a dtype of kind bool, int or float), got dtype {array.dtype}: a loss is a function of "
-            "numbers. Map the declared classes to numbers first."
-        )
+        raise InvalidParameter(f"""Expected numbers (a dtype of kind bool, int or float), got dtype {array.dtype}: a
+            loss is a function of numbers. Map the declared classes to numbers first.""")
     return array
 
 

@@ -59,10 +59,8 @@ class MultinomialLoss:
         """Return z less its largest entry, e to that power, and where the label is."""
         z, y = floats(z, y)
         if z.ndim == 0 or z.shape[-1] != self.classes:
-            raise InvalidParameter(
-                f"Expected predictions with {self.classes} columns, one a class, got shape {z.shape}: the softmax "
-                "would mix classes. Use coefficients of shape (d, classes)."
-            )
+            raise InvalidParameter(f"""Expected predictions with {self.classes} columns, one a class, got shape
+                {z.shape}: the softmax would mix classes. Use coefficients of shape (d, classes).""")
         shifted = z - z.max(axis=-1, keepdims=True)
         # Compared, not indexed: a label that is no class marks nothing, where an index would raise.
         here = y[..., np.newaxis] == np.arange(self.classes)

@@ -111,10 +111,9 @@ def drawn(
 def check_units(name: str, value: float) -> float:
     """Return a noise level in lattice steps, or say why it is refused."""
     if not (is_number(value) and LEAST <= value <= LARGEST):
-        raise InvalidParameter(
-            f"Expected {name} from 2**10 to 2**50 lattice steps, got {value!r}: below, the lattice would be as "
-            "coarse as the noise; above, the integers would not hold it. Choose the step to fit the noise."
-        )
+        raise InvalidParameter(f"""Expected {name} from 2**10 to 2**50 lattice steps, got {value!r}: below, the lattice
+            would be as coarse as the noise; above, the integers would not hold it. Choose the step to fit the
+            noise.""")
     return float(value)
 
 
@@ -122,8 +121,6 @@ def check_size(size: int | tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that `size` means, or say why there is none."""
     shape = size if isinstance(size, tuple) else (size,)
     if not all(is_whole(n) and n >= 0 for n in shape):
-        raise InvalidParameter(
-            f"Expected a size of whole numbers, at least 0, got {size!r}: there is no such array. "
-            "Pass an int or a tuple of ints."
-        )
+        raise InvalidParameter(f"""Expected a size of whole numbers, at least 0, got {size!r}: there is no such array.
+            Pass an int or a tuple of ints.""")
     return shape

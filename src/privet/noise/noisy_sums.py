@@ -69,10 +69,8 @@ def _release(
     random: Random,
 ) -> Floats:
     if not (isinstance(units, np.ndarray) and units.dtype == np.int64):
-        raise InvalidParameter(
-            "Expected units as a NumPy array of int64, got another type: floats hold too few bits to be exact, and "
-            "half precision swallows the noise. Sum on the lattice first."
-        )
+        raise InvalidParameter("""Expected units as a NumPy array of int64, got another type: floats hold too few bits
+            to be exact, and half precision swallows the noise. Sum on the lattice first.""")
     ratio = _ratio(step, noise, name)
     shift = max(math.frexp(ratio)[1] - 1 - _FINE, 0)
     scale, unit = math.ldexp(ratio, -shift), math.ldexp(step, shift)
@@ -102,13 +100,10 @@ def _ratio(step: float, noise: float, name: str) -> float:
         for label, value in (("step", step), (name, noise))
     )
     if math.frexp(step)[0] != 0.5 or not 2.0**-900 <= step <= 2.0**900:
-        raise InvalidParameter(
-            f"Expected step to be a power of two from 2**-900 to 2**900, got {step!r}: other lattices are not exact in "
-            "floats. Round it down to a power of two."
-        )
+        raise InvalidParameter(f"""Expected step to be a power of two from 2**-900 to 2**900, got {step!r}: other
+            lattices are not exact in floats. Round it down to a power of two.""")
     if not LEAST <= noise / step <= _MOST_UNITS:
-        raise InvalidParameter(
-            f"Expected {name} from 2**10 to 2**60 steps, got {noise / step!r}: below, the lattice would be as coarse "
-            "as the noise; above, the sum would be lost in it. Choose a step that is a power of two near noise ÷ 2**20."
-        )
+        raise InvalidParameter(f"""Expected {name} from 2**10 to 2**60 steps, got {noise / step!r}: below, the lattice
+            would be as coarse as the noise; above, the sum would be lost in it. Choose a step that is a power of two
+            near noise ÷ 2**20.""")
     return noise / step

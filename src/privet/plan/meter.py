@@ -74,17 +74,13 @@ class Meter:
     def _counted(self, name: str) -> Release:
         """The next release, which must be `name`, counted as made."""
         if self._open is not None:
-            raise InvalidParameter(
-                f"Expected noise for {self._open.name!r}, whose records were read, got another release: what was read "
-                "would be left without noise. Release it first."
-            )
+            raise InvalidParameter(f"""Expected noise for {self._open.name!r}, whose records were read, got another
+                release: what was read would be left without noise. Release it first.""")
         expected = self.plan.releases[self._place] if self._place < len(self.plan.releases) else None
         if expected is None or expected.name != name:
             what = "the run to end here" if expected is None else f"a release of {expected.name!r}"
-            raise InvalidParameter(
-                f"Expected {what}, as planned, got one more release of {name!r}: it would not be covered by "
-                "the guarantee. Plan for it first."
-            )
+            raise InvalidParameter(f"""Expected {what}, as planned, got one more release of {name!r}: it would not be
+                covered by the guarantee. Plan for it first.""")
         self._done += 1
         if self._done == expected.times:
             self._place, self._done = self._place + 1, 0
@@ -98,10 +94,8 @@ class Meter:
         """The clipping rule of a release, with the clip as it stands if it adapts."""
         bound = self._rules.get(name)
         if bound is None:
-            raise InvalidParameter(
-                f"Expected a release of clipped records, got {name!r}: it has no clipping rule. Bound its records as "
-                "its bound says."
-            )
+            raise InvalidParameter(f"""Expected a release of clipped records, got {name!r}: it has no clipping rule.
+                Bound its records as its bound says.""")
         return replace(bound, clip=self._clips.get(name, bound.clip)) if isinstance(bound, Adaptive) else bound
 
     def noise_stddev(self, name: str, *, sensitivity: float | None = None) -> float:
@@ -112,10 +106,9 @@ class Meter:
         release = self.plan[name]
         if isinstance(release.bound, Computed):
             if sensitivity is None or not 0 < sensitivity < math.inf:
-                raise InvalidParameter(
-                    f"Expected the sensitivity of {name!r}, positive and finite, got {sensitivity!r}: the plan leaves "
-                    "it to the run, and without it no noise hides a record. Pass sensitivity=..., computed in public."
-                )
+                raise InvalidParameter(f"""Expected the sensitivity of {name!r}, positive and finite, got
+                    {sensitivity!r}: the plan leaves it to the run, and without it no noise hides a record. Pass
+                    sensitivity=..., computed in public.""")
             clip = math.nextafter(sensitivity * unit_clip(release.bound, self.plan.neighbours), math.inf)
             return math.nextafter(release.sum_multiplier * clip, math.inf)
         if isinstance(release.bound, Adaptive):
@@ -154,10 +147,8 @@ class Meter:
     def noisy_counts(self, name: str, units: IntArray, *, unit: float = 1.0) -> Vector:
         """The open release: whole numbers × `unit`, a power of two that is refined where the noise is finer."""
         if not isinstance(self.plan[name].bound, Reach):
-            raise InvalidParameter(
-                f"Expected a release of counts, got {name!r}, which is a sum of clipped records: its noise is "
-                "calibrated to those. Use noisy()."
-            )
+            raise InvalidParameter(f"""Expected a release of counts, got {name!r}, which is a sum of clipped records:
+                its noise is calibrated to those. Use noisy().""")
         release = self._close(name, units.size)
         stddev = release.noise_stddev(self.plan.neighbours)
         shift = max(0, _COUNT_BITS + 1 - math.frexp(stddev / unit)[1])
@@ -170,10 +161,9 @@ class Meter:
         `sensitivity` is of a record added, removed or zeroed out; the bound knows what it is if one is replaced.
         """
         if not isinstance(self.plan[name].bound, Computed):
-            raise InvalidParameter(
-                f"Expected a release whose sensitivity is computed while the run goes on, got {name!r}, whose bound is "
-                "in the plan: the noise was calibrated to that one. Release a sum that is bounded as planned."
-            )
+            raise InvalidParameter(f"""Expected a release whose sensitivity is computed while the run goes on, got
+                {name!r}, whose bound is in the plan: the noise was calibrated to that one. Release a sum that is
+                bounded as planned.""")
         stddev = self.noise_stddev(name, sensitivity=sensitivity)
         self._close(name, units.size)
         return add_gaussian(units, step=step, noise_stddev=stddev, random=self.random)
@@ -198,24 +188,18 @@ class Meter:
     def finish(self) -> tuple[str, ...]:
         """The record: the name of every release, in order. Refuses a run that left out a part of its plan."""
         if self._open is not None or self._place < len(self.plan.releases):
-            raise PrivetError(
-                "Expected every planned release to have been made, got a run that ended before: what it charged is "
-                "not what it released. Please report this."
-            )
+            raise PrivetError("""Expected every planned release to have been made, got a run that ended before: what it
+                charged is not what it released. Please report this.""")
         return tuple(self.record)
 
     def _close(self, name: str, size: int) -> Release:
         release = self._open
         if release is None or release.name != name:
-            raise InvalidParameter(
-                f"Expected {name!r} to be opened before noise is drawn for it, got none or another: only what was "
-                "counted may be released. Call open() first."
-            )
+            raise InvalidParameter(f"""Expected {name!r} to be opened before noise is drawn for it, got none or another:
+                only what was counted may be released. Call open() first.""")
         if release.size and size and release.size != size:
-            raise InvalidParameter(
-                f"Expected {release.size:,} numbers for {name!r}, as planned, got {size:,}: this is another problem "
-                "than the plan is for. Plan for this one."
-            )
+            raise InvalidParameter(f"""Expected {release.size:,} numbers for {name!r}, as planned, got {size:,}: this is
+                another problem than the plan is for. Plan for this one.""")
         self._open = None
         return release
 
@@ -227,10 +211,8 @@ class Meter:
             return self._close(name, total.units.size), stddev
         clip = self.rule(name).clip if name in self._rules else getattr(bound, "clip", math.nan)
         if total.clip != clip:
-            raise InvalidParameter(
-                f"Expected a sum of records bounded by {clip:g} for {name!r}, as planned, got {total.clip:g}: "
-                "the noise was calibrated to the former. Bound records as the plan says."
-            )
+            raise InvalidParameter(f"""Expected a sum of records bounded by {clip:g} for {name!r}, as planned, got
+                {total.clip:g}: the noise was calibrated to the former. Bound records as the plan says.""")
         release = self._close(name, total.units.size)
         return release, math.nextafter(self.noise_stddev(name), math.inf)
 

@@ -78,15 +78,11 @@ class Plan:
         named: dict[str, Release] = {}
         for release in self.releases:
             if not isinstance(release, Release) or named.setdefault(release.name, release) != release:
-                raise InvalidParameter(
-                    "Expected releases of different names, or the same again, got two different ones of one name, or "
-                    f"no release: {release!r}. It could not be told which one runs. Rename one."
-                )
+                raise InvalidParameter(f"""Expected releases of different names, or the same again, got two different
+                    ones of one name, or no release: {release!r}. It could not be told which one runs. Rename one.""")
         if not self.releases:
-            raise InvalidParameter(
-                "Expected at least one release, got none: a plan without any releases nothing, and needs no budget. "
-                "Write down what will be released."
-            )
+            raise InvalidParameter("""Expected at least one release, got none: a plan without any releases nothing, and
+                needs no budget. Write down what will be released.""")
 
     @classmethod
     def of(cls, facts: "Facts", releases: tuple[Release, ...], budget: Budget | None = None) -> "Plan":
@@ -99,10 +95,8 @@ class Plan:
         for release in self.releases:
             if release.name == name:
                 return release
-        raise InvalidParameter(
-            f"Expected one of the planned releases ({', '.join(map(repr, self.names))}), got {name!r}: it is not part "
-            "of the plan. Plan it first."
-        )
+        raise InvalidParameter(f"""Expected one of the planned releases ({", ".join(map(repr, self.names))}), got
+            {name!r}: it is not part of the plan. Plan it first.""")
 
     def __contains__(self, name: object) -> bool:
         return name in self.names
@@ -162,10 +156,8 @@ class Plan:
         check_budget(budget)
         parts, relative = dict(shares or {}), dict(ratios or {})
         if not (set(parts) <= set(self.names) and all(p > 0 for p in parts.values()) and sum(parts.values()) <= 1):
-            raise InvalidParameter(
-                f"Expected shares of planned releases, positive and at most 1 together, got {parts!r}: more cannot be "
-                "spent than there is. Lower them."
-            )
+            raise InvalidParameter(f"""Expected shares of planned releases, positive and at most 1 together, got
+                {parts!r}: more cannot be spent than there is. Lower them.""")
         all_of_it = whole_noise(budget, self.neighbours)
         fixed = {name: upward(all_of_it * math.sqrt(self.times(name) / share)) for name, share in parts.items()}
         known = self._with_noise(fixed)
@@ -200,11 +192,9 @@ class Plan:
     def _within(self) -> "Plan":
         """The plan, if its noise, all of it known, meets its budget."""
         if self.budget is not None and self.guarantee().epsilon > self.budget.epsilon:
-            raise InvalidParameter(
-                f"Expected releases that meet epsilon = {self.budget.epsilon:g} at delta = {self.budget.delta:g}, got "
-                f"epsilon = {self.guarantee().epsilon:.6g}: all noise is known, and none is left to raise. Leave some "
-                "noise out, or raise the budget."
-            )
+            raise InvalidParameter(f"""Expected releases that meet epsilon = {self.budget.epsilon:g} at delta =
+                {self.budget.delta:g}, got epsilon = {self.guarantee().epsilon:.6g}: all noise is known, and none is
+                left to raise. Leave some noise out, or raise the budget.""")
         return self
 
     def _with_noise(self, noise: Mapping[str, float]) -> "Plan":
@@ -221,10 +211,8 @@ class Plan:
 
     def _delta(self, delta: float | None) -> float:
         if delta is None and self.budget is None:
-            raise InvalidParameter(
-                "Expected delta=..., or a plan that was calibrated to a budget, got neither: an epsilon means nothing "
-                "without its delta. Use a delta well below 1/n, e.g. 1e-6."
-            )
+            raise InvalidParameter("""Expected delta=..., or a plan that was calibrated to a budget, got neither: an
+                epsilon means nothing without its delta. Use a delta well below 1/n, e.g. 1e-6.""")
         return check_delta(self.budget.delta if delta is None else delta, self.records)  # type: ignore[union-attr]
 
     def __str__(self) -> str:
@@ -286,8 +274,6 @@ def whole_noise(budget: Budget, neighbours: Neighbours) -> float:
 def check_budget(budget: Budget) -> Budget:
     """Return `budget` if noise can meet it, else say why not."""
     if not isinstance(budget, Budget) or budget.epsilon == 0:
-        raise InvalidParameter(
-            f"Expected budget=Budget(epsilon=..., delta=...) with a positive epsilon, got {budget!r}: no finite noise "
-            "meets it. Use e.g. Budget(epsilon=1, delta=1e-6)."
-        )
+        raise InvalidParameter(f"""Expected budget=Budget(epsilon=..., delta=...) with a positive epsilon, got
+            {budget!r}: no finite noise meets it. Use e.g. Budget(epsilon=1, delta=1e-6).""")
     return budget

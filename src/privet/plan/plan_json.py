@@ -61,21 +61,15 @@ Use the version of privet that wrote it.
     except ValueError:
         document = None
     if not isinstance(document, dict) or "privet_plan" not in document:
-        raise PlanFormat(
-            "Expected the JSON of a plan, got something else: neither a run nor its epsilon follows from it. "
-            "Use what plan_to_json, or `privet plan --json`, wrote."
-        )
+        raise PlanFormat("""Expected the JSON of a plan, got something else: neither a run nor its epsilon follows from
+            it. Use what plan_to_json, or `privet plan --json`, wrote.""")
     if document["privet_plan"] != VERSION:
-        raise PlanFormat(
-            f"Expected a plan of version {VERSION}, got version {document['privet_plan']!r}: it may not mean the same. "
-            "Use the version of privet that wrote it."
-        )
+        raise PlanFormat(f"""Expected a plan of version {VERSION}, got version {document["privet_plan"]!r}: it may not
+            mean the same. Use the version of privet that wrote it.""")
     body: Any = document.get("plan")
     if document.get("digest") != _digest(body):
-        raise PlanFormat(
-            "Expected a plan as it was written, got one that was edited: its releases are no longer those that "
-            "its guarantee covers. Make the plan anew."
-        )
+        raise PlanFormat("""Expected a plan as it was written, got one that was edited: its releases are no longer those
+            that its guarantee covers. Make the plan anew.""")
     try:
         return Plan(
             releases=tuple(_read_release(release) for release in body["releases"]),
@@ -85,10 +79,8 @@ Use the version of privet that wrote it.
             budget=None if body["budget"] is None else Budget(**body["budget"]),
         )
     except (KeyError, TypeError, InvalidParameter):
-        raise PlanFormat(
-            "Expected the JSON of a plan, got one with fields missing or of other kinds: it could not be run as it was "
-            "meant. Make the plan anew."
-        ) from None
+        raise PlanFormat("""Expected the JSON of a plan, got one with fields missing or of other kinds: it could not be
+            run as it was meant. Make the plan anew.""") from None
 
 
 def _digest(body: Any) -> str:

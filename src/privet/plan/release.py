@@ -55,19 +55,17 @@ class Release:
             object.__setattr__(self, name, whole(name, getattr(self, name), least=least, because=because, use=use))
         if not isinstance(self.sampling, Sampling) or not isinstance(self.bound, Bounding | Reach):
             wrong = self.bound if isinstance(self.sampling, Sampling) else self.sampling
-            raise InvalidParameter(
-                f"Expected a sampling scheme and a way to bound a record, got {wrong!r}: neither batches nor a privacy "
-                "cost follow from it. Use e.g. sampling=Poisson(sampling_rate=0.01) and bound=Clip(clip=1.0)."
-            )
+            raise InvalidParameter(f"""Expected a sampling scheme and a way to bound a record, got {wrong!r}: neither
+                batches nor a privacy cost follow from it. Use e.g. sampling=Poisson(sampling_rate=0.01) and
+                bound=Clip(clip=1.0).""")
         self.unproven  # noqa: B018  # refuses a rule that couples records
         if isinstance(self.noise_multiplier, float) and math.isnan(self.noise_multiplier):
             object.__setattr__(self, "noise_multiplier", math.nan)  # one NaN, so that equal releases are equal
         elif self.mechanism is None:
             if not is_number(self.noise_multiplier) or not self.noise_multiplier > 0:
-                raise InvalidParameter(
-                    f"Expected noise_multiplier to be a positive finite number, got {self.noise_multiplier!r}: "
-                    "without noise nothing is private. Leave it out and calibrate the plan to a budget."
-                )
+                raise InvalidParameter(f"""Expected noise_multiplier to be a positive finite number, got
+                    {self.noise_multiplier!r}: without noise nothing is private. Leave it out and calibrate the plan to
+                    a budget.""")
             object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
             self.sum_multiplier  # noqa: B018  # refuses here what it would refuse at the first step
 
@@ -130,10 +128,8 @@ class Release:
 
     def _noise(self) -> float:
         if math.isnan(self.noise_multiplier):
-            raise InvalidParameter(
-                f"Expected noise for {self.name!r}, got none yet: it has no epsilon yet and cannot be run. "
-                "Pass noise_multiplier=..., or calibrate the plan to a budget first."
-            )
+            raise InvalidParameter(f"""Expected noise for {self.name!r}, got none yet: it has no epsilon yet and cannot
+                be run. Pass noise_multiplier=..., or calibrate the plan to a budget first.""")
         return self.noise_multiplier
 
 

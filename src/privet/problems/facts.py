@@ -114,8 +114,6 @@ def public_count(true: int, neighbours: Neighbours, records: int | None) -> int:
     if neighbours != "add_remove":
         return true if records is None else records
     if records is None:
-        raise InvalidParameter(
-            "Expected records=... under 'add_remove', got none: there the number of records is private, and rates, "
-            "divisors and steps must not be computed from it. Pass a public guess of it."
-        )
+        raise InvalidParameter("""Expected records=... under 'add_remove', got none: there the number of records is
+            private, and rates, divisors and steps must not be computed from it. Pass a public guess of it.""")
     return records

@@ -135,16 +135,13 @@ def per_record(
     rows = X if _is_numeric(X) else matrix(X)
     labels = np.zeros(rows.shape[:1]) if y is None else y if _is_numeric(y) else vector(y)
     if sparse.issparse(rows) or rows.ndim == 0 or labels.shape[:1] != rows.shape[:1]:
-        raise InvalidParameter(
-            "Expected X and y to be arrays of equally many records, got unequal lengths or no array: records and "
-            "labels would be paired wrongly. Pass dense arrays with one row and one label a record."
-        )
+        raise InvalidParameter("""Expected X and y to be arrays of equally many records, got unequal lengths or no
+            array: records and labels would be paired wrongly. Pass dense arrays with one row and one label a
+            record.""")
     full = (shape,) if isinstance(shape, int) else tuple(shape)
     if not all(isinstance(side, int) and side >= 1 for side in full):
-        raise InvalidParameter(
-            f"Expected shape to be whole numbers of at least 1, got {shape!r}: it is the shape of the coefficients. "
-            "Pass e.g. shape=3."
-        )
+        raise InvalidParameter(f"""Expected shape to be whole numbers of at least 1, got {shape!r}: it is the shape of
+            the coefficients. Pass e.g. shape=3.""")
     chosen = domain if domain is not None else whole_space()
     _check_domain(chosen, math.prod(full))
     return RecordProblem(loss, rows, labels, shape=full, domain=chosen, ridge=Ridge(alpha=ridge))
@@ -181,10 +178,8 @@ def _mapped(features: FeatureMap, rows: Any) -> Any:
             block[: len(here)] = here
             image = matrix(features.transform(block))
             if image.shape[0] != _ROWS:
-                raise InvalidParameter(
-                    "Expected a feature map with one image a row, got another number of them: records and labels would "
-                    "be paired wrongly. Map each row by itself."
-                )
+                raise InvalidParameter("""Expected a feature map with one image a row, got another number of them:
+                    records and labels would be paired wrongly. Map each row by itself.""")
             images.append(image[: len(here)])
     return sparse.vstack(images, format="csr") if sparse.issparse(images[0]) else np.vstack(images)
 
@@ -195,7 +190,5 @@ def _check_domain(domain: ConvexSet, dimension: int) -> None:
     except ValueError:  # a set of another dimension says so, as InvalidParameter or as NumPy does
         ok = False
     if not ok:
-        raise InvalidParameter(
-            f"Expected a domain of dimension {dimension}, got {domain!r}: the coefficients would not fit in it. "
-            "Count an appended 1, and all classes of a multinomial model."
-        )
+        raise InvalidParameter(f"""Expected a domain of dimension {dimension}, got {domain!r}: the coefficients would
+            not fit in it. Count an appended 1, and all classes of a multinomial model.""")

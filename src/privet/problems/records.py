@@ -96,10 +96,9 @@ class RecordProblem:
             with np.errstate(all="ignore"):
                 block = np.array(contributions(self.X[part], self.y[part]), dtype=np.float64)
             if np.shape(block) != (rows, *shape):
-                raise InvalidParameter(
-                    f"Expected one value of shape {shape} a record, got rows of shape {np.shape(block)[1:]} or another "
-                    "number of them: a sum or mean over records has no per-record bound. Return one row a record."
-                )
+                raise InvalidParameter(f"""Expected one value of shape {shape} a record, got rows of shape
+                    {np.shape(block)[1:]} or another number of them: a sum or mean over records has no per-record bound.
+                    Return one row a record.""")
             block[self._empty[part]] = 0.0
             share = record_sum(block[: len(chosen)], rule=rule, max_records=max_records)
             units += share.units

@@ -54,10 +54,8 @@ def binomial(random: Random, n: int, rate: float) -> int:
         return n if rate == 1.0 else 0
     variance = n * rate * (1.0 - rate)
     if variance > _MOST_VARIANCE:
-        raise InvalidParameter(
-            "Expected n · rate · (1 − rate) of at most 2**32, got more: such a batch fits into no memory. "
-            "Use a smaller rate."
-        )
+        raise InvalidParameter("""Expected n · rate · (1 − rate) of at most 2**32, got more: such a batch fits into no
+            memory. Use a smaller rate.""")
     word = int(random.words(1)[0])
     first, sums = _cached(n, rate) if variance <= _CACHED_VARIANCE else _table(n, rate)
     target = word * 2.0**-64 * sums[-1]

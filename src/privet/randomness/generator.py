@@ -185,9 +185,8 @@ def fixed_seed_invalidates_guarantee(seed: int) -> Random:
     ['0x65ec5595bd1433dc', '0x2f0e6f43edaa0fee']
     """
     if not is_whole(seed):
-        raise InvalidParameter(
-            f"Expected a whole number as seed, got {type(seed).__name__}: nobody could repeat the run. Pass an int."
-        )
+        raise InvalidParameter(f"""Expected a whole number as seed, got {type(seed).__name__}: nobody could repeat the
+            run. Pass an int.""")
     label = f"privet fixed seed {int(seed)} key ".encode()
     used = 0
 

@@ -53,10 +53,8 @@ def negative_binomial_trials(random: Random, *, shape: float, stop: float) -> in
     [4, 18, 1, 6, 13, 13, 2, 24]
     """
     if not (is_number(shape) and is_number(stop) and -1 < shape <= 1 and 2.0**-40 <= stop < 1):
-        raise InvalidParameter(
-            f"Expected shape in (-1, 1] and stop in [2**-40, 1), got {shape!r} and {stop!r}: there is no such law, or "
-            "no way to draw from it. Use shape=0 or 1."
-        )
+        raise InvalidParameter(f"""Expected shape in (-1, 1] and stop in [2**-40, 1), got {shape!r} and {stop!r}: there
+            is no such law, or no way to draw from it. Use shape=0 or 1.""")
     ending, extra = Fraction(stop), Fraction(shape)
     k = 1
     while not happens(random, ending):

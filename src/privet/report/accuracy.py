@@ -37,10 +37,8 @@ def accuracy_figure(
     'ε (nats)'
     """
     if not scores or not all(len(runs) for runs in scores.values()):
-        raise InvalidParameter(
-            "Expected at least one epsilon with at least one score, got none: there is nothing to draw. "
-            "Pass e.g. {1.0: [0.9, 0.91]}."
-        )
+        raise InvalidParameter("""Expected at least one epsilon with at least one score, got none: there is nothing to
+            draw. Pass e.g. {1.0: [0.9, 0.91]}.""")
     at = sorted(scores)
     means = [float(np.mean(scores[e])) for e in at]
     with canvas(title, subtitle) as (figure, axes):

@@ -61,10 +61,8 @@ def save(figure: "Figure", path: str | Path) -> Path:
     path = Path(path)
     formats = figure.canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in formats:
-        raise InvalidParameter(
-            f"Expected a file name ending in one of {', '.join(sorted(formats))}, got {path.name!r}: the ending says "
-            "what to write. Use .png or .svg."
-        )
+        raise InvalidParameter(f"""Expected a file name ending in one of {", ".join(sorted(formats))}, got
+            {path.name!r}: the ending says what to write. Use .png or .svg.""")
     figure.savefig(path, dpi=160, facecolor=_PAPER)
     return path
 

@@ -131,16 +131,13 @@ def meaning(
     check_prior(prior)
     if isinstance(run, Guarantee):
         if not (delta is None and neighbours is None):
-            raise InvalidParameter(
-                "Expected a guarantee alone, got delta or neighbours too: it has its own. Leave them out."
-            )
+            raise InvalidParameter("""Expected a guarantee alone, got delta or neighbours too: it has its own. Leave
+                them out.""")
         promise, profile = run, implied_profile(epsilon=run.epsilon, delta=run.delta)
     else:
         if delta is None or neighbours is None:
-            raise InvalidParameter(
-                "Expected delta and neighbours with a run, got neither or one: without them there is no statement to "
-                "explain. Pass for example delta=1e-6, neighbours='replace_one'."
-            )
+            raise InvalidParameter("""Expected delta and neighbours with a run, got neither or one: without them there
+                is no statement to explain. Pass for example delta=1e-6, neighbours='replace_one'.""")
         promise = accounting.guarantee(run, delta=delta, neighbours=neighbours, accountant=accountant)
         profile = run_profile(run, neighbours=neighbours, accountant=accountant)
     # the corner of a bare pair's profile is sharp, and its evaluation free

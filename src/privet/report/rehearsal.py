@@ -71,10 +71,9 @@ def rehearse(
 
     rows, labels = np.asarray(X), np.asarray(y)
     if len(rows) != len(labels) or len(rows) < 8 or records < 1 or runs < 1:
-        raise InvalidParameter(
-            "Expected public rows with one label each, at least 8 of them, and records and runs of at least 1, got "
-            f"{len(rows)} rows, {len(labels)} labels, records={records!r}, runs={runs!r}: nothing could be scored."
-        )
+        raise InvalidParameter(f"""Expected public rows with one label each, at least 8 of them, and records and runs of
+            at least 1, got {len(rows)} rows, {len(labels)} labels, records={records!r}, runs={runs!r}: nothing could be
+            scored.""")
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
     kept, rest = order[: len(rows) // 4], order[len(rows) // 4 :]

@@ -177,10 +177,9 @@ class Cyclic(_Batches):
 
     def event(self, mechanism: Event, *, steps: int, records: int, neighbours: Neighbours) -> Event:
         if neighbours == "add_remove":
-            raise NoProvenBound(
-                "Expected 'replace_one' or 'zero_out' for cyclic batches, got 'add_remove': a record that joins moves "
-                "all later ones to other batches. Use Poisson sampling, or make the number of records public."
-            )
+            raise NoProvenBound("""Expected 'replace_one' or 'zero_out' for cyclic batches, got 'add_remove': a record
+                that joins moves all later ones to other batches. Use Poisson sampling, or make the number of records
+                public.""")
         return mechanism * -(-steps // self._batches(records))
 
     def batch_size(self, records: int) -> float:
@@ -192,8 +191,6 @@ class Cyclic(_Batches):
 
 def _fits(batch: int, records: int) -> int:
     if batch > records:
-        raise InvalidParameter(
-            f"Expected batch to be at most the public number of records, got {batch}: a batch without replacement "
-            "cannot exceed the data. Lower batch, or use FullBatch()."
-        )
+        raise InvalidParameter(f"""Expected batch to be at most the public number of records, got {batch}: a batch
+            without replacement cannot exceed the data. Lower batch, or use FullBatch().""")
     return batch

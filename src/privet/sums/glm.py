@@ -235,10 +235,8 @@ def rounded(theta: Vector) -> tuple[Vector, float]:
     """θ as whole multiples of a power of two, so that ⟨x, θ⟩ is exact: a change below ‖θ‖ × 2^-35 in each entry."""
     largest = float(np.abs(theta).max(initial=0.0))
     if not math.isfinite(largest):
-        raise InvalidParameter(
-            "Expected finite coefficients, got some that are not: the descent diverged. "
-            "Use a smaller step size, or a bounded domain."
-        )
+        raise InvalidParameter("""Expected finite coefficients, got some that are not: the descent diverged. Use a
+            smaller step size, or a bounded domain.""")
     if largest < 2.0**-900:  # nothing, in the unit of any gradient
         return np.zeros_like(theta), 1.0
     scale = math.frexp(largest)[1]

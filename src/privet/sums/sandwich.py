@@ -68,10 +68,8 @@ def _extra_bits(count: int, max_records: int) -> int:
     check_count(count, max_records)
     extra = min(_ROW_BITS, (61 - 30 - max(max_records - 1, 0).bit_length()) // 2)  # entries: below 2^(30 + 2 extra)
     if extra < 0:
-        raise InvalidParameter(
-            f"Expected at most 2^31 records in one sum, got {max_records:,}: it could overflow 64 bits. "
-            "Use fewer records."
-        )
+        raise InvalidParameter(f"""Expected at most 2^31 records in one sum, got {max_records:,}: it could overflow 64
+            bits. Use fewer records.""")
     return extra
 
 

@@ -25,10 +25,8 @@ def uniform_convergence_sample_size(
     log = math.log(events) - math.log(probability("failure_probability", failure_probability))
     needed = log / (2.0 * alpha * alpha)
     if not needed < 2.0**53:
-        raise InvalidParameter(
-            f"Expected an accuracy that some sample can have, got {alpha!r}: it would take over 2**53 records. "
-            "Ask for less."
-        )
+        raise InvalidParameter(f"""Expected an accuracy that some sample can have, got {alpha!r}: it would take over
+            2**53 records. Ask for less.""")
     return math.ceil(needed)
 
 

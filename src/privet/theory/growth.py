@@ -38,7 +38,6 @@ def printed_order(name: Order, *, n: int, d: int, diameter: float, lipschitz: fl
         "nikolov": share * d * math.sqrt(log),
     }
     if name not in orders:
-        raise InvalidParameter(
-            f"Expected one of {', '.join(orders)}, got {name!r}: the lectures print no order for it."
-        )
+        raise InvalidParameter(f"""Expected one of {", ".join(orders)}, got {name!r}: the lectures print no order for
+            it.""")
     return positive("lipschitz", lipschitz) * positive("diameter", diameter) * min(1.0, orders[name])

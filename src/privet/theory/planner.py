@@ -76,23 +76,18 @@ def plan_for(
     (100, '0.1027')
     """
     if method not in get_args(Method):
-        raise InvalidParameter(
-            f"Expected a method among {', '.join(get_args(Method))}, got {method!r}: no theorem is known by that name."
-        )
+        raise InvalidParameter(f"""Expected a method among {", ".join(get_args(Method))}, got {method!r}: no theorem is
+            known by that name.""")
     features = whole("d", d)
     radius = positive("radius", radius)
     if method == "nikolov":
         if lipschitz is not None:
-            raise InvalidParameter(
-                f"Expected no lipschitz for 'nikolov', got {lipschitz!r}: there it follows from d and radius. "
-                "Leave it out, or use 'average' with d + 1 parameters."
-            )
+            raise InvalidParameter(f"""Expected no lipschitz for 'nikolov', got {lipschitz!r}: there it follows from d
+                and radius. Leave it out, or use 'average' with d + 1 parameters.""")
         lipschitz, features = logistic_lipschitz(d=d, radius=radius), d + 1
     elif lipschitz is None:
-        raise InvalidParameter(
-            f"Expected lipschitz for {method!r}, got None: without a bound on one record's gradient no noise is "
-            "enough. Pass the loss's constant, or the clip."
-        )
+        raise InvalidParameter(f"""Expected lipschitz for {method!r}, got None: without a bound on one record's gradient
+            no noise is enough. Pass the loss's constant, or the clip.""")
     problem = Setting(
         n=whole("n", n),
         d=_effective(method, features, rank),
@@ -104,13 +99,11 @@ def plan_for(
     )
     limit = MOST_STEPS if max_steps is None else whole("max_steps", max_steps)
     if steps is not None and whole("steps", steps) > limit:
-        raise InvalidParameter(
-            f"Expected at most {limit} steps, got {steps!r}: they contradict each other. Leave one of the two out."
-        )
+        raise InvalidParameter(f"""Expected at most {limit} steps, got {steps!r}: they contradict each other. Leave one
+            of the two out.""")
     if steps is not None and method in ("output_perturbation", "exponential"):
-        raise InvalidParameter(
-            f"Expected no steps for {method!r}, got {steps!r}: nothing is iterated in its theorem. Leave them out."
-        )
+        raise InvalidParameter(f"""Expected no steps for {method!r}, got {steps!r}: nothing is iterated in its theorem.
+            Leave them out.""")
     if method == "output_perturbation":
         return _output_perturbation(problem)
     if method == "exponential":
@@ -224,14 +217,11 @@ def _exponential(problem: Setting) -> Prescription:
 
 def _effective(method: Method, d: int, rank: int | None) -> int:
     if (method == "rank") != (rank is not None):
-        raise InvalidParameter(
-            f"Expected rank for the method 'rank' and for no other, got {rank!r} for {method!r}: the rank bound "
-            "holds without projection only. Pass both or neither."
-        )
+        raise InvalidParameter(f"""Expected rank for the method 'rank' and for no other, got {rank!r} for {method!r}:
+            the rank bound holds without projection only. Pass both or neither.""")
     if rank is None:
         return d
     if whole("rank", rank) > d:
-        raise InvalidParameter(
-            f"Expected rank to be at most d = {d}, got {rank!r}: no records span more. Pass the smaller number."
-        )
+        raise InvalidParameter(f"""Expected rank to be at most d = {d}, got {rank!r}: no records span more. Pass the
+            smaller number.""")
     return int(rank)

@@ -89,15 +89,11 @@ class Prescription:
     def step_size_at(self, t: int) -> float:
         """Return η_t, the size of update t = 1, …, `noisy_steps`; the lectures' loop from 0 is t − 1."""
         if self.step_size is None or self.steps is None or self.noisy_steps is None:
-            raise InvalidParameter(
-                f"Expected a method that descends, got {self.method!r}: it has no step size. "
-                "Use method 'average', 'last', 'last_linear', 'rank' or 'nikolov'."
-            )
+            raise InvalidParameter(f"""Expected a method that descends, got {self.method!r}: it has no step size. Use
+                method 'average', 'last', 'last_linear', 'rank' or 'nikolov'.""")
         if whole("t", t) > self.noisy_steps:
-            raise InvalidParameter(
-                f"Expected an update from 1 to {self.noisy_steps}, got {t!r}: the theorem has no step size for it. "
-                "Plan for more steps."
-            )
+            raise InvalidParameter(f"""Expected an update from 1 to {self.noisy_steps}, got {t!r}: the theorem has no
+                step size for it. Plan for more steps.""")
         if self.schedule == "inverse_sqrt":
             return self.step_size / math.sqrt(t)
         return self.step_size * (1.0 - t / self.steps) if self.schedule == "linear_decay" else self.step_size

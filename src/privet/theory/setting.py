@@ -93,10 +93,8 @@ def checked_diameter(radius: float, diameter: float | None) -> float:
         return 2.0 * radius
     width = positive("diameter", diameter)
     if not radius <= width <= 2.0 * radius:
-        raise InvalidParameter(
-            f"Expected a diameter between the radius {radius:g} and twice that, got {diameter!r}: no set about its "
-            "start has it, so one of the two was meant for the other. Check which one you have."
-        )
+        raise InvalidParameter(f"""Expected a diameter between the radius {radius:g} and twice that, got {diameter!r}:
+            no set about its start has it, so one of the two was meant for the other. Check which one you have.""")
     return width
 
 
@@ -105,8 +103,6 @@ def whole_steps(wanted: float, limit: int) -> int:
     if limit < MOST_STEPS:
         return max(1, limit if wanted >= limit else math.ceil(wanted))
     if not wanted < MOST_STEPS:
-        raise InvalidParameter(
-            "Expected a theorem that prescribes fewer than 2**62 steps, got more: no run has that many. "
-            "Pass max_steps; the bound is then for so many steps."
-        )
+        raise InvalidParameter("""Expected a theorem that prescribes fewer than 2**62 steps, got more: no run has that
+            many. Pass max_steps; the bound is then for so many steps.""")
     return max(1, math.ceil(wanted))

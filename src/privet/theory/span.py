@@ -54,20 +54,16 @@ def seminorm(v: ArrayLike, M: ArrayLike) -> float:
     """
     vector, matrix = np.asarray(v, dtype=float), np.asarray(M, dtype=float)
     if vector.ndim != 1 or matrix.shape != (vector.size, vector.size):
-        raise InvalidParameter(
-            f"Expected a vector (d,) and a projector (d, d), got shapes {vector.shape} and {matrix.shape}: "
-            "there is no such length. Use `projector` for the second."
-        )
+        raise InvalidParameter(f"""Expected a vector (d,) and a projector (d, d), got shapes {vector.shape} and
+            {matrix.shape}: there is no such length. Use `projector` for the second.""")
     return float(np.linalg.norm(matrix @ vector))  # M = M² = M^T, so |Mv|² = v^T M v, without a root of a negative
 
 
 def _basis(X_public: ArrayLike, tol: float | None) -> NDArray[np.float64]:
     data = np.asarray(X_public, dtype=float)
     if data.ndim != 2 or data.size == 0 or not np.isfinite(data).all():
-        raise InvalidParameter(
-            f"Expected a non-empty (n, d) array of finite public numbers, got shape {data.shape}: it spans no space. "
-            "Pass public data without missing values."
-        )
+        raise InvalidParameter(f"""Expected a non-empty (n, d) array of finite public numbers, got shape {data.shape}:
+            it spans no space. Pass public data without missing values.""")
     relative = max(data.shape) * float(np.finfo(float).eps) if tol is None else at_least_zero("tol", tol)
     _, values, rows = np.linalg.svd(data, full_matrices=False)
     return np.asarray(rows[values > relative * values[0]], dtype=float)

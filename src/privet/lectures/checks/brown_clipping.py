@@ -83,10 +83,8 @@ def two_steps(times: float = 2.0) -> Finding:
     alone, other = (_transcripts(np.array([[0, 1]] * 3), (e, e), record) for record in (0, 1))
     response = float(np.log(alone / other).max())
     charged = epsilon(RandomizedResponse(epsilon=e) * 2, delta=1e-30, neighbours="replace_one")
-    told = (
-        f"Two steps of {e:g} have a log ratio of at most {worst:.4f} in 500 random pairs, and of {response:.12g} for "
-        f"two randomised responses: exactly 2 epsilon. The accountant charges {charged:.12g}."
-    )
+    told = f"""Two steps of {e:g} have a log ratio of at most {worst:.4f} in 500 random pairs, and of {response:.12g}
+        for two randomised responses: exactly 2 epsilon. The accountant charges {charged:.12g}."""
     holds = max(worst, response) <= times * e * (1 + 1e-12) and abs(charged / response - 1) < 1e-9
     return Finding.judged(holds, told, worst_of_random_pairs=worst, two_randomised_responses=response, charged=charged)
 
@@ -103,11 +101,9 @@ def dp_gd_step(clip: float = 1.0) -> Finding:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rest = (points[:-1] - points[1:]) / eta - (np.minimum(1.0, clip / lengths) * rows).mean(axis=0)
     bias, off = apart(rest.mean(axis=0)) / (sigma / math.sqrt(T)), measured_noise(rest, sigma)[1]
-    told = (
-        f"From 0, {T} steps are average clipped gradients plus noise: the mean of the rest is {bias:.1f} standard "
-        f"errors from 0 at most, its deviation {off:.1f} from lambda; all {len(points)} points are released, the "
-        f"start among them. Of {n} gradients {int((lengths > 1).sum())} are clipped."
-    )
+    told = f"""From 0, {T} steps are average clipped gradients plus noise: the mean of the rest is {bias:.1f} standard
+        errors from 0 at most, its deviation {off:.1f} from lambda; all {len(points)} points are released, the start
+        among them. Of {n} gradients {int((lengths > 1).sum())} are clipped."""
     holds = bias < 5 and off < 5 and len(points) == T + 1 and not points[0].any()
     return Finding.judged(holds, told, standard_errors_of_mean=bias, standard_errors_of_noise=off, points=len(points))
 
@@ -124,11 +120,9 @@ def clip_is_a_projection(constant: float = 1.0) -> Finding:
     off, total = apart(formula, projected), apart(formula.sum(axis=0), summed)
     before, after = (np.linalg.norm(np.diff(points, axis=0), axis=1) for points in (rows, projected))
     stretch = float((after / before).max())
-    told = (
-        f"For 300 vectors of length up to {lengths.max():.0f} clipping is the projection on the ball of radius "
-        f"{gamma:g} to {off:.1e}, and their sum the library's to {total:.1e}; no two vectors move apart (factor "
-        f"{stretch:.3f} at most)."
-    )
+    told = f"""For 300 vectors of length up to {lengths.max():.0f} clipping is the projection on the ball of radius
+        {gamma:g} to {off:.1e}, and their sum the library's to {total:.1e}; no two vectors move apart (factor
+        {stretch:.3f} at most)."""
     return Finding.judged(
         off < 1e-12 and total < 1e-7 and stretch <= 1 + 1e-12, told, apart=off, sum_apart=total, largest_stretch=stretch
     )
@@ -143,11 +137,9 @@ def claim_2_3(constant: float = 1.0) -> Finding:
     within = sum(len(false_points(at[T], stated)) for T in STEPS)
     ratios = {f"ratio_of_{T}_steps": exact_ratio(at[T], 1.0, 1e-5) for T in STEPS}
     beyond = sum(len(points) for points in false.values())
-    told = (
-        f"False at {within} of {len(STEPS) * len(stated)} points with epsilon at most 1, as stated, and at {beyond} of "
-        f"{len(STEPS) * len(PAIRS)} up to 10. At (1, 1e-5) it has {listed(ratios.values(), '.3g')} "
-        "times the noise needed, for 1, 10, 1e3 and 1e5 steps."
-    )
+    told = f"""False at {within} of {len(STEPS) * len(stated)} points with epsilon at most 1, as stated, and at {beyond}
+        of {len(STEPS) * len(PAIRS)} up to 10. At (1, 1e-5) it has {listed(ratios.values(), ".3g")} times the noise
+        needed, for 1, 10, 1e3 and 1e5 steps."""
     numbers: dict[str, float] = {"points": len(STEPS) * len(PAIRS), "false_points": beyond}
     numbers |= {"false_points_of_one_step": len(false[1]), "false_points_as_stated": within}
     numbers |= {"least_ratio": least_ratio(at[1])}
@@ -165,10 +157,8 @@ def shares_of_the_budget(power: float = 1.0) -> Finding:
         total = basic([Cost(e / T, share, T)])
         worst_sum = max(worst_sum, total[0] / e, total[1] / d)
         worst_rule = max(worst_rule, abs(noise / rule("basic_composition").multiplier(e, d, T) - 1))
-    told = (
-        f"A step with claim 2.3's noise needs {worst_step:.3g} of its share of delta at most, and T shares add up to "
-        f"{worst_sum:.6g} of the budget: the claim's noise to {worst_rule:.1e}."
-    )
+    told = f"""A step with claim 2.3's noise needs {worst_step:.3g} of its share of delta at most, and T shares add up
+        to {worst_sum:.6g} of the budget: the claim's noise to {worst_rule:.1e}."""
     holds = worst_step <= 1 and worst_sum <= 1 + 1e-12 and worst_rule < 1e-12
     return Finding.judged(holds, told, largest_share_needed=worst_step, sum_of_shares=worst_sum, rule_off=worst_rule)
 
@@ -207,11 +197,9 @@ def bias_against_noise(sign: float = 1.0) -> Finding:
     reached, noise = np.transpose([clipped_mean(clip) for clip in clips])
     ends, bias = {f"end_at_{clip:g}": end for clip, end in zip(clips, reached, strict=True)}, np.abs(reached - 1.0)
     sweet = clips[int(np.argmin(np.hypot(bias, noise)))]
-    told = (
-        f"Descent should end at 1. Clipped at 1 it ends at {ends['end_at_1']:.4f}, at 9 {ends['end_at_9']:.4f}, from "
-        f"18 on at {ends['end_at_18']:.4f}; noise grows from {noise[0]:.4f} to {noise[-1]:.3f} meanwhile, and both "
-        f"together are least at {sweet:g}."
-    )
+    told = f"""Descent should end at 1. Clipped at 1 it ends at {ends["end_at_1"]:.4f}, at 9 {ends["end_at_9"]:.4f},
+        from 18 on at {ends["end_at_18"]:.4f}; noise grows from {noise[0]:.4f} to {noise[-1]:.3f} meanwhile, and both
+        together are least at {sweet:g}."""
     holds = bool((sign * np.diff(bias) <= 1e-6).all() and (np.diff(noise) > 0).all()) and clips[0] < sweet < clips[-1]
     return Finding.judged(holds, told, sweet_spot=sweet, noise_at_1=noise[0], noise_at_100=noise[-1], table=ends)
 
@@ -233,11 +221,9 @@ def tuned_clips_are_paid_for(paid: float = 1.0) -> Finding:
     for _ in range(steps):
         estimate(np.zeros(5))
     own, learnt = plan["gradients"].sum_multiplier, meter.rule("gradients").clip
-    told = (
-        f"{steps} gradients with multiplier {gradient:g} and counts with {2 * count:g} cost epsilon {costs[0]:.6f}, "
-        f"one release with {s:.6f} each {costs[1]:.6f}. The clip goes from 100 to {learnt:.3f}, where the "
-        f"median norm is {median:.3f}."
-    )
+    told = f"""{steps} gradients with multiplier {gradient:g} and counts with {2 * count:g} cost epsilon {costs[0]:.6f},
+        one release with {s:.6f} each {costs[1]:.6f}. The clip goes from 100 to {learnt:.3f}, where the median norm is
+        {median:.3f}."""
     numbers = {"epsilon_of_both": costs[0], "epsilon_of_one": costs[1], "learnt_clip": learnt, "median_norm": median}
     holds = abs(costs[1] / costs[0] - 1) < 1e-6 and abs(own / gradient - 1) < 1e-9 and abs(learnt / median - 1) < 0.2
     return Finding.judged(holds, told, table=numbers)
@@ -259,11 +245,9 @@ def stability(noise: float = 1.0, full: bool = False) -> Finding:
             gaps[trial, k] = 0.5 - ((X @ coef > 0) != y).mean()  # on unseen records any rule is wrong half of the time
     chosen = gaps[:, 0 if noise > 0 else 1]
     gap, error, bound = float(chosen.mean()), float(chosen.std()) / math.sqrt(trials), math.exp(0.2) - 1 + 1e-5
-    told = (
-        f"With {n} records in {d} dimensions and labels at random, errors on seen and unseen records are {gap:.3f} "
-        f"apart (standard error {error:.3f}), where epsilon = 0.2 allows {bound:.3f}; without noise they are "
-        f"{gaps[:, 1].mean():.3f} apart."
-    )
+    told = f"""With {n} records in {d} dimensions and labels at random, errors on seen and unseen records are {gap:.3f}
+        apart (standard error {error:.3f}), where epsilon = 0.2 allows {bound:.3f}; without noise they are
+        {gaps[:, 1].mean():.3f} apart."""
     numbers = {"gap": gap, "gap_without_noise": gaps[:, 1].mean(), "standard_error": error, "allowed": bound}
     return Finding.judged(gap + 5 * error <= bound, told, table=numbers)
 
@@ -289,10 +273,8 @@ def before_or_after_averaging(power: float = 1.0) -> Finding:
         [numbers[f"error_{way}_{n}"] for n in sizes] for way in ("before", "after", "after_tightly")
     )
     falls = math.log(before[0] / before[-1]) / math.log(sizes[-1] / sizes[0])
-    told = (
-        f"For 10 to 10,000 records: clipped before averaging the error falls from {before[0]:.4f} to {before[-1]:.6f}, "
-        f"like n^-{falls:.3f}; after, to [0, 1], it stays at {after[-1]:.2f}; after, to [0, 1/n], it goes from "
-        f"{tightly[0]:.2f} to {tightly[-1]:.2f}."
-    )
+    told = f"""For 10 to 10,000 records: clipped before averaging the error falls from {before[0]:.4f} to
+        {before[-1]:.6f}, like n^-{falls:.3f}; after, to [0, 1], it stays at {after[-1]:.2f}; after, to [0, 1/n], it
+        goes from {tightly[0]:.2f} to {tightly[-1]:.2f}."""
     holds = abs(falls - power) < 0.02 and worst < 5 and min(after) > 0.9 and min(tightly) > 0.6
     return Finding.judged(holds, told, power=falls, standard_errors=worst, table=numbers)

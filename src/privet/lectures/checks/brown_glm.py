@@ -45,10 +45,8 @@ def through_the_inner_product(ridge: float = 0.0) -> Finding:
         there, here = there + problem.ridge.value(theta + aside), here + problem.ridge.value(theta)
         off = apart(problem.plain_gradient(theta + aside), problem.plain_gradient(theta))
         moved = max(moved, abs(there - here), off)
-    told = (
-        f"A step of length {np.linalg.norm(aside):.2f} at right angles to the records moves losses and gradients of "
-        f"three models by {moved:.1e}."
-    )
+    told = f"""A step of length {np.linalg.norm(aside):.2f} at right angles to the records moves losses and gradients of
+        three models by {moved:.1e}."""
     return Finding.judged(moved < 1e-12, told, length_of_step=float(np.linalg.norm(aside)), moved=moved)
 
 
@@ -68,10 +66,8 @@ def feature_maps(from_the_data: float = 0.0) -> Finding:
 
     off = apart(gradients(X) / n, pointwise(LogisticLoss(), phi.transform(X), y).plain_gradient(theta))
     moved = float(np.linalg.norm(gradients(X) - gradients(other)))
-    told = (
-        f"Gradients after 16 random features are those of a linear model in them ({off:.1e}; rows are rounded), and "
-        f"a record replaced moves their sum by {moved:.4f}, where 2L = 2."
-    )
+    told = f"""Gradients after 16 random features are those of a linear model in them ({off:.1e}; rows are rounded), and
+        a record replaced moves their sum by {moved:.4f}, where 2L = 2."""
     return Finding.judged(off < 1e-3 and moved <= 2.0, told, apart=off, moved=moved)
 
 
@@ -85,10 +81,8 @@ def squared_loss(constant: float = 1.0) -> Finding:
     slope = apart(loss.derivative(z, y), constant * ((z + h - y) ** 2 - (z - h - y) ** 2) / (2 * h))
     found = projected_gradient_descent(pointwise(loss, X, y), steps=300, step_size=0.3, release="last").released
     solved = apart(found, np.linalg.lstsq(X, y, rcond=None)[0])
-    told = (
-        f"Value and derivative are those of the formula to {off:.1e} and {slope:.1e}; descent ends {solved:.1e} from "
-        "the least-squares solution."
-    )
+    told = f"""Value and derivative are those of the formula to {off:.1e} and {slope:.1e}; descent ends {solved:.1e}
+        from the least-squares solution."""
     holds = off < 1e-12 and slope < 1e-8 and solved < 1e-9
     return Finding.judged(holds, told, value_apart=off, derivative_apart=slope, from_least_squares=solved)
 
@@ -104,10 +98,8 @@ def logistic_loss(sign: float = 1.0) -> Finding:
         worst = max(worst, apart(loss.value(z, y), -(y * np.log(s) + (1 - y) * np.log(1 - s))))
         slope = max(slope, apart(loss.derivative(z, y), s - y))
     far = float(loss.value(np.array([800.0]), np.array([0.0]))[0])
-    told = (
-        f"For |z| up to 15 the value is the cross-entropy to {worst:.1e}, its derivative sigmoid minus label to "
-        f"{slope:.1e}; at z = 800, where the formula takes the logarithm of 0, that of label 0 is {far:g}."
-    )
+    told = f"""For |z| up to 15 the value is the cross-entropy to {worst:.1e}, its derivative sigmoid minus label to
+        {slope:.1e}; at z = 800, where the formula takes the logarithm of 0, that of label 0 is {far:g}."""
     holds = worst < 1e-8 and slope < 1e-8 and far == 800.0
     return Finding.judged(holds, told, value_apart=worst, derivative_apart=slope, value_at_800=far)
 
@@ -130,10 +122,8 @@ def gradient_of_a_linear_model(constant: float = 1.0) -> Finding:
         ghost = glm_sum(loss.derivative, table, y, theta, rule=Clip(clip=0.2), max_records=20).value
         whole = record_sum(np.asarray(records.gradients(theta, stored, y)), rule=Clip(clip=0.2), max_records=20).value
         sums = max(sums, apart(ghost, whole))
-    told = (
-        f"For three losses a·x is the gradient to {worst:.1e} and |a||x| its norm to {norms:.1e}; clipping scalars "
-        f"gives the clipped sum to {sums:.1e}."
-    )
+    told = f"""For three losses a·x is the gradient to {worst:.1e} and |a||x| its norm to {norms:.1e}; clipping scalars
+        gives the clipped sum to {sums:.1e}."""
     holds = worst < 1e-8 and norms < 1e-12 and sums < 1e-4
     return Finding.judged(holds, told, gradient_apart=worst, norm_apart=norms, clipped_sum_apart=sums)
 
@@ -167,11 +157,9 @@ def algorithm_1(first: float = 0.0) -> Finding:
     from_mean, start, farthest = apart(average, claimed), apart(points[0]), longest(points - 1.0)
     drawn = (points[:-1] - points[1:]) / eta - (points[:-1] - 1.0)
     _, off = measured_noise(drawn, sigma)
-    told = (
-        f"From 0, {T} iterates average to the output to {from_mean:.1e}; the noise in {drawn.size} coordinates is "
-        f"{off:.1f} standard errors off, and with nothing to project on a point strays {farthest:.1f} from the "
-        f"minimum, {math.sqrt(d):.1f} away at first."
-    )
+    told = f"""From 0, {T} iterates average to the output to {from_mean:.1e}; the noise in {drawn.size} coordinates is
+        {off:.1f} standard errors off, and with nothing to project on a point strays {farthest:.1f} from the minimum,
+        {math.sqrt(d):.1f} away at first."""
     holds = from_mean < 1e-9 and start == 0 and off < 5
     return Finding.judged(holds, told, average_apart=from_mean, standard_errors=off, farthest=farthest)
 
@@ -187,10 +175,9 @@ def langevin(temperature: float = 1.0) -> Finding:
     quiet = _bowl(1e-6, 30, "average", d=4, eta=eta, seed=42).coef
     plain = projected_gradient_descent(per_record(_Bowl(), np.ones((2, 4)), shape=4), steps=30, step_size=eta).released
     from_plain = apart(quiet, plain)
-    told = (
-        f"Settled noise has variance {variance:.5f} of {gibbs / (1 - eta / 2):.5f}, which Langevin's temperature eta "
-        f"sigma^2/2 gives ({off:.1f} standard errors); with noise 1e-6 the path is plain descent to {from_plain:.1e}."
-    )
+    told = f"""Settled noise has variance {variance:.5f} of {gibbs / (1 - eta / 2):.5f}, which Langevin's temperature
+        eta sigma^2/2 gives ({off:.1f} standard errors); with noise 1e-6 the path is plain descent to
+        {from_plain:.1e}."""
     return Finding.judged(
         off < 5 and from_plain < 1e-5, told, variance=variance, standard_errors=off, apart_from_plain=from_plain
     )
@@ -227,8 +214,6 @@ def proof_in_three_parts(power: float = 0.5) -> Finding:
     noisy = iter((points[:-1] - points[1:]) / eta)
     replayed = walk(lambda _: next(noisy), size=d, steps=steps, step_size=eta)
     off = apart(replayed, _bowl(1.0, steps, "average", d=d, eta=eta, seed=44).coef)
-    told = (
-        f"1 to 1000 steps cost what one with noise divided by T^{power:g} costs, to {worst:.1e}; the output is rebuilt "
-        f"from {steps} noisy gradients, without the records, to {off:.1e}."
-    )
+    told = f"""1 to 1000 steps cost what one with noise divided by T^{power:g} costs, to {worst:.1e}; the output is
+        rebuilt from {steps} noisy gradients, without the records, to {off:.1e}."""
     return Finding.judged(worst < 1e-9 and off < 1e-9, told, composition_off=worst, replay_off=off)

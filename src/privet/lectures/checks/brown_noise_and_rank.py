@@ -40,10 +40,8 @@ def clipping(power: float = 1.0) -> Finding:
     formula = np.minimum(1.0, (L / np.maximum(norms, 1e-100)) ** power) * rows
     found = np.array([record_sum(row[None], rule=Clip(clip=L), max_records=1).value for row in rows])
     off, length = apart(found, formula), longest(found)
-    told = (
-        f"200 vectors of length 0 to {norms.max():.0f} are clipped as the formula says, to {off:.1e}; none is longer "
-        f"than {L:g}, and 0 stays 0."
-    )
+    told = f"""200 vectors of length 0 to {norms.max():.0f} are clipped as the formula says, to {off:.1e}; none is
+        longer than {L:g}, and 0 stays 0."""
     return Finding.judged(off < 1e-9 and length <= L and not found[0].any(), told, apart=off, longest=length)
 
 
@@ -86,11 +84,9 @@ def by_fiat(constant: float = 1.0) -> Finding:
     alone = pointwise(SquaredLoss(), [[1.0]], [1e6]).gradient_sum(np.zeros(1), rule=Declared(lipschitz=L)).value
     forced = float(np.linalg.norm(alone))
     proven = glm("logistic", X, y, row_norm=1.0).lipschitz
-    told = (
-        f"Logistic gradients of rows of length 1 are at most {length:.4f}; assuming {L:g} changes their average by "
-        f"{off:.1e}. Where the assumption is false, a gradient of 2e6 counts as {forced:.6f}: privacy does not hang "
-        "on it."
-    )
+    told = f"""Logistic gradients of rows of length 1 are at most {length:.4f}; assuming {L:g} changes their average by
+        {off:.1e}. Where the assumption is false, a gradient of 2e6 counts as {forced:.6f}: privacy does not hang on
+        it."""
     holds = length <= L and off < 1e-9 and forced <= L and proven == L
     return Finding.judged(holds, told, longest=length, changed_by=off, false_assumption_counts_as=forced)
 
@@ -132,13 +128,11 @@ def claim_3_2(constant: float = 1.0, full: bool = False) -> Finding:
             measured = float(up.mean() - down.mean()) / spread
             numbers[f"measured_mu_of_average_{e:g}"] = measured
             worst = max(worst, abs(measured - predicted) / math.sqrt((2 + predicted**2 / 4) / copies))
-    told = (
-        f"False at {len(false)} of {len(PAIRS)} points, {len(below)} of them with epsilon at most 1. Asked for 1, 5 "
-        f"and 10 at delta = 1e-5 it gives {numbers['true_epsilon_of_1_at_1e-05']:.2f}, "
-        f"{numbers['true_epsilon_of_5_at_1e-05']:.2f} and {numbers['true_epsilon_of_10_at_1e-05']:.1f}; even the "
-        f"average alone gives {numbers['true_epsilon_of_average_5']:.2f} for 5 (its mu, measured: "
-        f"{numbers['measured_mu_of_average_5']:.3f}, {worst:.1f} standard errors off)."
-    )
+    told = f"""False at {len(false)} of {len(PAIRS)} points, {len(below)} of them with epsilon at most 1. Asked for 1, 5
+        and 10 at delta = 1e-5 it gives {numbers["true_epsilon_of_1_at_1e-05"]:.2f},
+        {numbers["true_epsilon_of_5_at_1e-05"]:.2f} and {numbers["true_epsilon_of_10_at_1e-05"]:.1f}; even the average
+        alone gives {numbers["true_epsilon_of_average_5"]:.2f} for 5 (its mu, measured:
+        {numbers["measured_mu_of_average_5"]:.3f}, {worst:.1f} standard errors off)."""
     counts = {"points": len(PAIRS), "false_points": len(false), "points_up_to_1": sum(e <= 1 for e, _ in PAIRS)}
     more = {"false_points_up_to_1": len(below), "least_ratio": least_ratio(multiplier), "standard_errors": worst}
     return Finding.judged(not below and worst < 5, told, within=bool(false), table=counts | more | numbers)
@@ -159,13 +153,11 @@ def theorem_4_1(constant: float = 2.0, full: bool = False) -> Finding:
         for name, projected in (("", False), ("_projected", True)):
             numbers[f"excess_in_{d}{name}"] = excess(d, projected=projected, runs=20 if full else 2)
     flat = all(numbers[name] <= bound for name in numbers if not name.endswith("projected"))
-    told = (
-        f"In a lopsided valley (n = 50, rank 1, T = {PRINTED.steps}) the best of {len(factors)} step sizes has an "
-        f"excess of {found[best]:.4f} at least (simulated: {mean:.4f}), where {claimed:.4f} is claimed; "
-        f"{PRINTED.bound.value:.4f} follows from the printed noise. Rank 5 in 5 and 500 dimensions: excess "
-        f"{numbers['excess_in_5']:.3f} and {numbers['excess_in_500']:.3f}; with projection "
-        f"{numbers['excess_in_5_projected']:.3f} and {numbers['excess_in_500_projected']:.3f}."
-    )
+    told = f"""In a lopsided valley (n = 50, rank 1, T = {PRINTED.steps}) the best of {len(factors)} step sizes has an
+        excess of {found[best]:.4f} at least (simulated: {mean:.4f}), where {claimed:.4f} is claimed;
+        {PRINTED.bound.value:.4f} follows from the printed noise. Rank 5 in 5 and 500 dimensions: excess
+        {numbers["excess_in_5"]:.3f} and {numbers["excess_in_500"]:.3f}; with projection
+        {numbers["excess_in_5_projected"]:.3f} and {numbers["excess_in_500_projected"]:.3f}."""
     found_numbers = {"steps": PRINTED.steps, "least_excess": found[best], "excess_of_smallest_step": found[factors[0]]}
     found_numbers |= {"excess_of_largest_step": found[factors[-1]], "simulated_excess": mean}
     found_numbers |= {"simulated_standard_error": error, "claimed": claimed, "derived_bound": PRINTED.bound.value}
@@ -189,10 +181,8 @@ def projector_on_the_span(least: float = 0.0) -> Finding:
     kept = (values > (least + 1e-12) * values.max()).astype(float)  # a zero eigenvalue comes out as 1e-16
     M = vectors @ np.diag(kept) @ vectors.T
     off, records, outside = apart(M, projector(X)), apart(X @ M, X), apart(X @ (v - M @ v))
-    told = (
-        f"M from {kept.sum():.0f} of 6 eigenvectors and the library's are {off:.1e} apart; records move by "
-        f"{records:.1e} under it, and what it drops is orthogonal to them to {outside:.1e}."
-    )
+    told = f"""M from {kept.sum():.0f} of 6 eigenvectors and the library's are {off:.1e} apart; records move by
+        {records:.1e} under it, and what it drops is orthogonal to them to {outside:.1e}."""
     holds = off < 1e-12 and records < 1e-12 and outside < 1e-12 and kept.sum() == rank(X)
     return Finding.judged(holds, told, apart=off, rank=rank(X), records_move=records, left_over=outside)
 
@@ -211,10 +201,8 @@ def seminorm_of_the_data(power: float = 0.5) -> Finding:
         a, b = rng.normal(size=(2, 6))
         triangle = max(triangle, length(a + b) - length(a) - length(b))
     unseen = seminorm(vectors[:, 0], M)
-    told = (
-        f"The length is the library's to {off:.1e}, is homogeneous to {stretched:.1e} and keeps 200 triangle "
-        f"inequalities; a unit vector off the span has length {unseen:.1e}."
-    )
+    told = f"""The length is the library's to {off:.1e}, is homogeneous to {stretched:.1e} and keeps 200 triangle
+        inequalities; a unit vector off the span has length {unseen:.1e}."""
     numbers = {"apart": off, "stretched": stretched, "worst_triangle": triangle, "length_off_the_span": unseen}
     holds = off < 1e-12 and stretched < 1e-12 and triangle <= 1e-12 and unseen < 1e-7
     return Finding.judged(holds, told, table=numbers)

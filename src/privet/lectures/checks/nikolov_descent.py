@@ -37,12 +37,10 @@ def stacking_beats_basic_composition(power: float = 0.5) -> Finding:
     basic = {k: 1 / (largest_mu(e / k, d / k) * one * math.sqrt(k)) for k in ks}  # each (epsilon/k, delta/k)-private
     slide = {k: rule("basic_composition").multiplier(e, d, k) / (one * math.sqrt(k)) for k in ks}
     growth = math.log(basic[10**6] / basic[100]) / math.log(10**4) + 0.5
-    told = (
-        f"{ks[-1]:,} releases with noise {one:.3f} k^{power:g} cost epsilon {max(spent):.6g} of {e:g}. Basic "
-        f"composition takes {slide[100]:.1f} times that noise for k = 100 and {slide[10**6]:,.0f} times for 10^6 by a "
-        f"rule with k sqrt(log k), and {basic[100]:.1f} and {basic[10**6]:,.0f} times if calibrated exactly, growing "
-        f"like k^{growth:.3f}."
-    )
+    told = f"""{ks[-1]:,} releases with noise {one:.3f} k^{power:g} cost epsilon {max(spent):.6g} of {e:g}. Basic
+        composition takes {slide[100]:.1f} times that noise for k = 100 and {slide[10**6]:,.0f} times for 10^6 by a rule
+        with k sqrt(log k), and {basic[100]:.1f} and {basic[10**6]:,.0f} times if calibrated exactly, growing like
+        k^{growth:.3f}."""
     numbers = {"largest_epsilon": max(spent), "basic_at_100": basic[100], "basic_at_1000000": basic[10**6]}
     numbers |= {"basic_by_rule_at_100": slide[100], "basic_by_rule_at_1000000": slide[10**6], "growth_of_basic": growth}
     holds = max(spent) <= e * (1 + 1e-9) and growth > 0.99 and slide[100] > basic[100]
@@ -141,11 +139,9 @@ def sensitivity_of_logistic_gradients(constant: float = 1.0) -> Finding:
     bounds = (logistic_lipschitz(d=d), gradient_bound(LOSS, row_norm=root) or math.inf)
     numbers = {"longest_share": longest / root, "largest_move_share": moved * n / (2 * root)}
     numbers |= {"share_in_unit_ball": logistic_lipschitz(d=d, radius=1.0) / bounds[0]}
-    told = (
-        "The longest of 4,800 gradients is {longest_share:.6f} of sqrt(d + 1), and the worst replacement moves the "
-        "average by {largest_move_share:.6f} of 2 sqrt(d + 1)/n: approached, never passed. In a ball of radius 1 the "
-        "library proves {share_in_unit_ball:.4f} of it."
-    )
+    told = """The longest of 4,800 gradients is {longest_share:.6f} of sqrt(d + 1), and the worst replacement moves the
+        average by {largest_move_share:.6f} of 2 sqrt(d + 1)/n: approached, never passed. In a ball of radius 1 the
+        library proves {share_in_unit_ball:.4f} of it."""
     holds = longest <= G * (1 + 1e-12) and moved <= 2 * G / n and all(math.isclose(bound, G) for bound in bounds)
     return Finding.judged(holds, told.format(**numbers), table=numbers)
 
@@ -174,12 +170,10 @@ def printed_variance(constant: float = 1.0) -> Finding:
     counts = _counts(rule_for(1))
     frontiers = {f"first_false_at_1e-{k:02d}": _first_false(rule_for(1), 10.0**-k) for k in (1, 5, 6, 8, 12)}
     more = {f"false_points_for_d_{d}": float(len(false_points(rule_for(d)))) for d in (2, 3)}
-    told = (
-        f"For d = 1 false at {counts['false_points']} of {counts['points']} points, {counts['false_points_up_to_1']} "
-        f"of {counts['points_up_to_1']} with epsilon up to 1: at delta = 1e-8 from "
-        f"{frontiers['first_false_at_1e-08']:.3g} on. For d = 2 at {more['false_points_for_d_2']:.0f}, for d = 3 at "
-        f"{more['false_points_for_d_3']:.0f}, where the slack of claim 112 covers it."
-    )
+    told = f"""For d = 1 false at {counts["false_points"]} of {counts["points"]} points,
+        {counts["false_points_up_to_1"]} of {counts["points_up_to_1"]} with epsilon up to 1: at delta = 1e-8 from
+        {frontiers["first_false_at_1e-08"]:.3g} on. For d = 2 at {more["false_points_for_d_2"]:.0f}, for d = 3 at
+        {more["false_points_for_d_3"]:.0f}, where the slack of claim 112 covers it."""
     return Finding.judged(counts["false_points"] == 0, told, table=counts | frontiers | more)
 
 
@@ -218,11 +212,9 @@ def private_descent_in_a_ball(power: float = 1.0) -> Finding:
     moves = points[1:] - points[:-1] + eta * np.array([problem.plain_gradient(point) for point in points[:-1]])
     claimed = eta**power * exact_noise(epsilon=1.0, delta=1e-5, steps=T - 1, sensitivity=2 * 2.0 / 80)
     deviation, off = measured_noise(moves, claimed)
-    told = (
-        f"By hand and by the library the average of {T} iterates is {from_library:.1e} apart, {scaled_back} of {T - 1} "
-        f"steps scaled back to the ball. Each step of the library's own run has noise {deviation:.4f}, of eta sigma = "
-        f"{claimed:.4f} ({off:.1f} standard errors)."
-    )
+    told = f"""By hand and by the library the average of {T} iterates is {from_library:.1e} apart, {scaled_back} of
+        {T - 1} steps scaled back to the ball. Each step of the library's own run has noise {deviation:.4f}, of eta
+        sigma = {claimed:.4f} ({off:.1f} standard errors)."""
     numbers = {"apart": from_library, "scaled_back": scaled_back, "noise_of_a_step": deviation, "claimed": claimed}
     numbers |= {"standard_errors": off}
     return Finding.judged(from_library < 1e-12 and off < 5, told, table=numbers)
@@ -249,10 +241,8 @@ def accuracy_theorem(constant: float = 1.0, full: bool = False) -> Finding:
             ]
             claimed = constant * estimated_gradient_bound(steps=T, distance=R, second_moment=moment).value
             shares[f"share_{name}_{sigma:g}".replace(".", "_")] = float(np.mean(excess)) / claimed
-    told = (
-        f"The mean excess is {listed(shares.values(), '.3f')} of RB/sqrt(T), for the "
-        "largest coordinate and a logistic loss with noise 0, 0.3, 1; R is the radius, from the ball's centre."
-    )
+    told = f"""The mean excess is {listed(shares.values(), ".3f")} of RB/sqrt(T), for the largest coordinate and a
+        logistic loss with noise 0, 0.3, 1; R is the radius, from the ball's centre."""
     return Finding.judged(max(shares.values()) <= 1 + 1e-9, told, table=shares)
 
 
@@ -287,12 +277,9 @@ def plugging_in(power: float = 2.0, full: bool = False) -> Finding:
     excess = float(np.mean([average_loss(cube, coef) - least for coef in found]))
     noise = exact_noise(epsilon=1.0, delta=delta, steps=63, sensitivity=2 * math.sqrt(5) / 200)
     allowed = nikolov_bound(steps=64, radius=1.0, d=4, noise_stddev=noise).value
-    told = (
-        f"For epsilon = 0.5, 1, 2 the second moment is {listed(shares.values(), '.3f')} of the "
-        f"bound with (d + 1)/epsilon^{power:g}, {over:.1f} standard errors above it at worst. The explicit error is "
-        f"{explicit / order:.2f} times the printed order; a run of 63 steps is {excess:.4f} above the least, of "
-        f"{allowed:.3f}."
-    )
+    told = f"""For epsilon = 0.5, 1, 2 the second moment is {listed(shares.values(), ".3f")} of the bound with (d +
+        1)/epsilon^{power:g}, {over:.1f} standard errors above it at worst. The explicit error is {explicit / order:.2f}
+        times the printed order; a run of 63 steps is {excess:.4f} above the least, of {allowed:.3f}."""
     numbers = {"standard_errors_above": over, "explicit_of_order": explicit / order, "excess": excess}
     numbers |= {"allowed": allowed}
     return Finding.judged(over < 5 and excess <= allowed, told, table=numbers | shares)

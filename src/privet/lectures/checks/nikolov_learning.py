@@ -43,10 +43,8 @@ def binary_risk(wrong: float = 1.0) -> Finding:
     empirical = [average_loss(problem, np.array([math.cos(a), math.sin(a)])) for a in angles]
     off = float(np.abs(np.array(empirical) - angles / math.pi).max())
     gap = uniform_convergence_gap(n=n, concepts=len(angles), failure_probability=beta, two_sided=True)
-    told = (
-        f"On {n:,} draws the mean binary loss of nine lines is within {off:.4f} of the probability of being wrong, "
-        f"angle/pi, where chance allows {gap:.4f}; the line that gave the labels has risk {empirical[0]:g}."
-    )
+    told = f"""On {n:,} draws the mean binary loss of nine lines is within {off:.4f} of the probability of being wrong,
+        angle/pi, where chance allows {gap:.4f}; the line that gave the labels has risk {empirical[0]:g}."""
     return Finding.judged(
         off <= gap and empirical[0] == 0, told, largest_difference=off, allowed=gap, risk_of_the_concept=empirical[0]
     )
@@ -71,11 +69,9 @@ def agnostic_learning(baseline: float = 1.0, full: bool = False) -> Finding:
         learnt.append(risks[int(np.argmin(wrong))])
     missed = float(np.mean(np.array(learnt) > baseline * risks.min() + alpha))
     excess = float(max(learnt) - risks.min())
-    told = (
-        f"With n = {n:,} the least empirical risk among {len(thresholds)} thresholds misses the goal in {missed:.1%} "
-        f"of {trials:,} trials, where {beta:.0%} may; the worst is {excess:.4f} above the best concept's "
-        f"{risks.min():.2f}, where {alpha} is allowed."
-    )
+    told = f"""With n = {n:,} the least empirical risk among {len(thresholds)} thresholds misses the goal in
+        {missed:.1%} of {trials:,} trials, where {beta:.0%} may; the worst is {excess:.4f} above the best concept's
+        {risks.min():.2f}, where {alpha} is allowed."""
     return Finding.judged(missed <= beta, told, records=n, missed=missed, largest_excess=excess, least_risk=risks.min())
 
 
@@ -120,10 +116,8 @@ def intercept_is_a_coefficient(appended: float = 1.0) -> Finding:
     refused = [average_loss(pointwise(binary_loss(), rows, np.full(500, y)), np.zeros(d + 1)) for y in (-1.0, 1.0)]
     differ = int((apart != together).sum())
     norm = AppendOne(scale=appended).output_norm(math.sqrt(d))
-    told = (
-        f"Of {apart.size:,} predictions, {ties:,} of them ties, {differ:,} differ; a tie is wrong for both labels "
-        f"(risks {refused[0]:g} and {refused[1]:g}); with its 1 a row of the cube has norm {norm:.4f} at most."
-    )
+    told = f"""Of {apart.size:,} predictions, {ties:,} of them ties, {differ:,} differ; a tie is wrong for both labels
+        (risks {refused[0]:g} and {refused[1]:g}); with its 1 a row of the cube has norm {norm:.4f} at most."""
     numbers = {"different_predictions": differ, "ties": ties, "risk_of_ties": min(refused), "row_norm": norm}
     holds = differ == 0 and refused == [1.0, 1.0] and math.isclose(norm, math.sqrt(d + 1))
     return Finding.judged(holds, told, table=numbers)
@@ -151,11 +145,9 @@ def best_separator(counted: float = 1.0) -> Finding:
     smooth = projected_gradient_descent(problem, steps=300, step_size=0.5, release="last").released
     counts = _risks(binary_loss(), X, y, np.vstack([round_, smooth]))
     slope = float(np.abs(pointwise(loss, X, y).plain_gradient(round_[0])).max())
-    told = (
-        f"The count of errors rises above {(above > 1e-9).sum():,} of 2,000 chords, has {low.sum()} local minima "
-        f"beside the least, and slope {slope:g} almost everywhere. The best line is wrong on "
-        f"{n * counts[:-1].min():.0f} of {n}, the logistic one on {n * counts[-1]:.0f}."
-    )
+    told = f"""The count of errors rises above {(above > 1e-9).sum():,} of 2,000 chords, has {low.sum()} local minima
+        beside the least, and slope {slope:g} almost everywhere. The best line is wrong on {n * counts[:-1].min():.0f}
+        of {n}, the logistic one on {n * counts[-1]:.0f}."""
     numbers = {"chords_below": (above > 1e-9).sum(), "local_minima": low.sum(), "slope": slope}
     numbers |= {"least_errors": n * counts[:-1].min(), "errors_of_logistic": n * counts[-1]}
     return Finding.judged(above.max() > 1e-9 and bool(low.any()) and slope == 0, told, table=numbers)
@@ -173,10 +165,8 @@ def logistic_loss(sign: float = 1.0) -> Finding:
         off = max(off, float((np.abs(signed[:-2] - printed) / printed).max()))
         alike = max(alike, float(np.abs(signed - other).max()))
         surprise = max(surprise, float(np.abs(signed[:-2] + np.log(expit(y * z[:-2]))).max()))
-    told = (
-        f"The library's loss is ln(1 + e^(-yz)) to {off:.0e} at 241 z in [-30, 30], -ln P(predict y) to "
-        f"{surprise:.0e}, and the same bit for bit ({alike:g}) with labels (y + 1)/2 in {{0, 1}}."
-    )
+    told = f"""The library's loss is ln(1 + e^(-yz)) to {off:.0e} at 241 z in [-30, 30], -ln P(predict y) to
+        {surprise:.0e}, and the same bit for bit ({alike:g}) with labels (y + 1)/2 in {{0, 1}}."""
     holds = off < 1e-12 and alike == 0 and surprise < 1e-12
     return Finding.judged(holds, told, relative_error=off, from_surprise=surprise, from_zero_one=alike)
 
@@ -195,10 +185,8 @@ def logistic_risk_is_convex(slope: float = 1.0) -> Finding:
     gradients = np.array([pointwise(SIGNED, X, y).plain_gradient(point) for point in b])
     tangent = at_a - at_b - slope * ((a - b) * gradients).sum(axis=1)
     least = float(min(chord.min(), middle.min(), tangent.min()))
-    told = (
-        f"At 2,000 pairs the risk is below its chords by at least {chord.min():.1e}, at their middle by "
-        f"{middle.min():.1e}, and above its tangents by {tangent.min():.1e}."
-    )
+    told = f"""At 2,000 pairs the risk is below its chords by at least {chord.min():.1e}, at their middle by
+        {middle.min():.1e}, and above its tangents by {tangent.min():.1e}."""
     return Finding.judged(
         least > -1e-12, told, below_chords=chord.min(), below_middles=middle.min(), above_tangents=tangent.min()
     )

@@ -31,12 +31,10 @@ def divisor_of_a_batch(realised: float = 1.0) -> Finding:
     """Let the accountant read Poisson batches; compute the exact delta of a mean over the batch as printed."""
     leak = divided_by_realised_size if realised else divided_by_expected_size
     often, rarely = leak(rate=0.05), leak(rate=0.01)
-    told = (
-        f"1,000 records, noise multiplier 1, epsilon 1: at rate 0.05 the accountant says delta {often.accountant:.2g}, "
-        f"the truth is {often.true:.2g} ({often.true / often.accountant:.3g} times); at rate 0.01 "
-        f"{rarely.accountant:.2g} and {rarely.true:.2g}. A batch of fixed size has a public |B|, and may be "
-        "divided by it."
-    )
+    told = f"""1,000 records, noise multiplier 1, epsilon 1: at rate 0.05 the accountant says delta
+        {often.accountant:.2g}, the truth is {often.true:.2g} ({often.true / often.accountant:.3g} times); at rate 0.01
+        {rarely.accountant:.2g} and {rarely.true:.2g}. A batch of fixed size has a public |B|, and may be divided by
+        it."""
     numbers = {"accountant_at_005": often.accountant, "true_at_005": often.true}
     numbers |= {"times_at_005": often.true / often.accountant, "accountant_at_001": rarely.accountant}
     numbers |= {"true_at_001": rarely.true}
@@ -63,11 +61,9 @@ def shortcut_of_amplification(constant: float = 2.0) -> Finding:
     rates, epsilons = np.geomspace(1e-6, 1.0, 60), np.linspace(0.005, 1.0, 200)
     worst = max(float(amplified(e, 0.0, q)[0] / (q * e)) for q in rates.tolist() for e in epsilons.tolist())
     limits = {f"limit_at_{q:g}".replace(".", "_"): shortcut_limit(q) for q in (0.1, 0.25, 0.4)}
-    told = (
-        f"For epsilon up to 1 the amplified epsilon is at most {worst:.6f} times rate × epsilon (e - 1 is the best "
-        f"constant). With 2 it is true at every rate up to epsilon {shortcut_limit():.5f}, at rates 0.1, 0.25 and 0.4 "
-        f"up to {listed(limits.values(), '.3f')}."
-    )
+    told = f"""For epsilon up to 1 the amplified epsilon is at most {worst:.6f} times rate × epsilon (e - 1 is the best
+        constant). With 2 it is true at every rate up to epsilon {shortcut_limit():.5f}, at rates 0.1, 0.25 and 0.4 up
+        to {listed(limits.values(), ".3f")}."""
     return Finding.judged(
         worst <= constant, told, largest_ratio=worst, limit_at_every_rate=shortcut_limit(), table=limits
     )
@@ -138,11 +134,9 @@ def descent_against_output_perturbation(sign: float = 1.0) -> Finding:
     problem = glm(wells, [[1.0]] * 50, [0.0] * 50, row_norm=1.0, domain=l2_ball(radius=1.0))
     runs = dp_sgd(problem, budget=budget, steps=5, sampling=Poisson(sampling_rate=0.2), clip=1.0)
     refused = refuses(output_perturbation, problem, budget=budget)
-    told = (
-        f"At {points} points with sqrt(d) < epsilon n the printed order of descent is at least {min(printed):.2g} "
-        f"below that of output perturbation, and the proven bound is worse at {worse}; on a loss that is not convex "
-        f"DP-SGD keeps epsilon {runs.guarantee.epsilon:.4f}, and output perturbation is refused."
-    )
+    told = f"""At {points} points with sqrt(d) < epsilon n the printed order of descent is at least {min(printed):.2g}
+        below that of output perturbation, and the proven bound is worse at {worse}; on a loss that is not convex DP-SGD
+        keeps epsilon {runs.guarantee.epsilon:.4f}, and output perturbation is refused."""
     numbers = {"points": points, "least_gap_of_orders": min(printed), "proven_bounds_worse": worse}
     holds = min(printed) >= 0 and not worse and refused and runs.guarantee.epsilon <= 1
     return Finding.judged(holds, told, within=True, table=numbers)

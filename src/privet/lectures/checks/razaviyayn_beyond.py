@@ -59,10 +59,8 @@ def optimisers_see_noisy_gradients_only(shift: float = 1.0) -> Finding:
         points, move = np.asarray(found.iterates), rule.start()
         for t, gradient in enumerate(ear.heard):
             off = max(off, apart(move(points[t], gradient, 0.0), points[t + round(shift)]))
-    told = (
-        f"From w_t, its own state and the noisy gradient alone each optimiser reproduces w_(t+{shift:g}) to "
-        f"{off:.1e}, in 60 steps without the data."
-    )
+    told = f"""From w_t, its own state and the noisy gradient alone each optimiser reproduces w_(t+{shift:g}) to
+        {off:.1e}, in 60 steps without the data."""
     return Finding.judged(off < 1e-12, told, largest_difference=off)
 
 
@@ -124,10 +122,8 @@ def no_assumptions_but_loose_composition(sign: float = 1.0) -> Finding:
     run = Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 1_000
     bound = partial(epsilon, run, delta=1e-5, neighbours="add_remove")
     exact, loose = bound(accountant="contour"), bound(accountant="advanced")
-    told = (
-        f"Without a Lipschitz constant, and with an outlier, the run keeps epsilon {priced:.4f}; for 1,000 "
-        f"steps at rate 0.01 advanced composition proves {loose:.3f} where {exact:.3f} is exact."
-    )
+    told = f"""Without a Lipschitz constant, and with an outlier, the run keeps epsilon {priced:.4f}; for 1,000 steps at
+        rate 0.01 advanced composition proves {loose:.3f} where {exact:.3f} is exact."""
     kept = priced <= 1 and bool(np.isfinite(found.coef).all()) and problem.lipschitz is None
     holds = kept and sign * (loose - exact) > 0
     return Finding.judged(holds, told, epsilon_of_the_run=priced, epsilon_advanced=loose, epsilon_exact=exact)
@@ -145,10 +141,8 @@ def losses_add_up(factor: float = 1.0) -> Finding:
         joint += (before**2 - (before - shift) ** 2) / 2  # log-densities of the whole transcript
         total += factor * (shift * before - mu**2 / 2)  # each step's own loss
     off, far = apart(joint, total), kolmogorov(total, GaussianPair(math.sqrt(T) * mu))
-    told = (
-        f"The transcripts' losses are the sums of the steps' to {off:.1e}, and their law is {far:.2f} from that of "
-        f"one Gaussian with mu = sqrt(5) × {mu:g}, in units where 2.7 is chance once in a million."
-    )
+    told = f"""The transcripts' losses are the sums of the steps' to {off:.1e}, and their law is {far:.2f} from that of
+        one Gaussian with mu = sqrt(5) × {mu:g}, in units where 2.7 is chance once in a million."""
     return Finding.judged(off < 1e-9 and far < 2.7, told, largest_difference=off, kolmogorov=far)
 
 
@@ -172,11 +166,9 @@ def tails_computed_or_bounded(sign: float = 1.0) -> Finding:
         gaps += [sign * (chernoff / numeric - 1), sign * (high / chernoff - 1)]
         shown |= {f"numerical_at_{e:g}": numeric, f"chernoff_at_{e:g}": chernoff, f"advanced_at_{e:g}": high}
     off = abs(shown["numerical_at_3"] / optimal_delta(step, 0.0, T, epsilon=3.0) - 1)
-    told = (
-        f"100 answers of 0.1 at epsilon 3: delta is {shown['numerical_at_3']:.3g} numerically, "
-        f"{shown['chernoff_at_3']:.3g} by Chernoff's bound with the true moments, {shown['advanced_at_3']:.3g} by "
-        "advanced composition."
-    )
+    told = f"""100 answers of 0.1 at epsilon 3: delta is {shown["numerical_at_3"]:.3g} numerically,
+        {shown["chernoff_at_3"]:.3g} by Chernoff's bound with the true moments, {shown["advanced_at_3"]:.3g} by advanced
+        composition."""
     return Finding.judged(
         min(gaps) >= 0 and off < 1e-3, told, least_gap=min(gaps), distance_from_closed_form=off, table=shown
     )
@@ -194,11 +186,9 @@ def fourier_accountant(exponent: float = 1.0) -> Finding:
     by_hand = composed(pair, steps=round(T * exponent), epsilon=1.0, points=2**14)
     low, high = fourier_delta([(pair, T)], 1.0)
     k = 2**14
-    told = (
-        f"Power and convolution are {off:.1e} apart. 100 sampled steps: by hand {by_hand.nearest:.6f} (between "
-        f"{by_hand.down:.4f} and {by_hand.up:.4f}), by the library {low:.6f} to {high:.6f}. A product of {k:,} points "
-        f"takes {k * k / (k * math.log2(k)):,.0f} times k log k multiplications if done directly."
-    )
+    told = f"""Power and convolution are {off:.1e} apart. 100 sampled steps: by hand {by_hand.nearest:.6f} (between
+        {by_hand.down:.4f} and {by_hand.up:.4f}), by the library {low:.6f} to {high:.6f}. A product of {k:,} points
+        takes {k * k / (k * math.log2(k)):,.0f} times k log k multiplications if done directly."""
     numbers = {"apart": off, "by_hand": by_hand.nearest, "by_hand_down": by_hand.down, "by_hand_up": by_hand.up}
     numbers |= {"library_lower": low, "library_upper": high}
     holds = off < 1e-12 and by_hand.down <= high and low <= by_hand.up and abs(by_hand.nearest / high - 1) < 1e-3

@@ -46,11 +46,9 @@ def dp_gd(noise: float = 1.0) -> Finding:
     deviation, off = measured_noise(drawn, noise * sigma)
     from_last = apart(_run(wide, T, sigma, 0.5, 83, "last").coef, points[-1])
     furthest = longest(_iterates(narrow, T, sigma, 0.5, 83))
-    told = (
-        f"The noise in {drawn.size} coordinates has standard deviation {deviation:.5f} of {noise * sigma:.5f} "
-        f"({off:.1f} standard errors), the output is the last iterate (to {from_last:.0e}), and in a ball of radius "
-        f"0.5 none is further than {furthest:.6f}."
-    )
+    told = f"""The noise in {drawn.size} coordinates has standard deviation {deviation:.5f} of {noise * sigma:.5f}
+        ({off:.1f} standard errors), the output is the last iterate (to {from_last:.0e}), and in a ball of radius 0.5
+        none is further than {furthest:.6f}."""
     holds = off < 5 and from_last == 0 and furthest <= 0.5 * (1 + 1e-12)
     return Finding.judged(holds, told, noise_stddev=deviation, standard_errors=off, furthest=furthest)
 
@@ -67,10 +65,8 @@ def steps_that_suffice(constant: float = 8.0) -> Finding:
         e for e in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if any(true(e, d, t) > d for d in (0.01, 0.1) for t in _STEPS)
     ]
     worst = max(true(e, d, t) / d for e, d, t in _SMALL)
-    told = (
-        f"False at {len(false)} of {len(_SMALL)} points with epsilon below 1, where delta is at most {worst:.2g} of "
-        f"what is allowed; among larger ones first false at epsilon {min(large, default=math.inf):g}."
-    )
+    told = f"""False at {len(false)} of {len(_SMALL)} points with epsilon below 1, where delta is at most {worst:.2g} of
+        what is allowed; among larger ones first false at epsilon {min(large, default=math.inf):g}."""
     numbers = {"points": len(_SMALL), "false_points": len(false), "largest_share_of_delta": worst}
     numbers |= {"first_false_epsilon": min(large, default=math.inf)}
     return Finding.judged(not false, told, table=numbers)
@@ -86,11 +82,9 @@ def price_of_a_step(constant: float = 8.0) -> Finding:
     printed = [total(e, d, t, math.log(1 / d)) / d for e, d, t in _SMALL]
     proper = [total(e, d, t, math.log((t + 1) / d)) / d for e, d, t in _SMALL]
     false = sum(share > 1 + 1e-9 for share in printed)
-    told = (
-        f"False at {false} of {len(_SMALL)} points: the total is at most {max(printed):.6f} of delta. The argument "
-        f"leaves only delta/(T + 1) for the slack, and with ln((T + 1)/delta) the total is at most {max(proper):.6f} "
-        "of it; the 8 has room for the difference."
-    )
+    told = f"""False at {false} of {len(_SMALL)} points: the total is at most {max(printed):.6f} of delta. The argument
+        leaves only delta/(T + 1) for the slack, and with ln((T + 1)/delta) the total is at most {max(proper):.6f} of
+        it; the 8 has room for the difference."""
     numbers = {"points": len(_SMALL), "false_points": false, "largest_share_of_delta": max(printed)}
     numbers |= {"largest_share_when_corrected": max(proper)}
     return Finding.judged(not false, told, table=numbers)
@@ -110,11 +104,9 @@ def noise_of_dp_gd(constant: float = 8.0) -> Finding:
         constant / 8 * rule("advanced_composition").printed_noise(epsilon=1.0, delta=1e-5, steps=100, sensitivity=2.0)
     )
     literal = epsilon_bounds(10 * 2.0 / math.sqrt(sigma), 1e-5)[1]
-    told = (
-        f"False at {false} of {4 * len(PAIRS)} points; the noise is {min(ratios):.2f} to {max(ratios):.0f} "
-        f"times what is needed ({listed(waste.values(), '.1f')} for (1, 1e-5) and 1 to 100,000 steps). "
-        f"Read as a variance, 100 steps of sensitivity 2 asked for 1 would cost {literal:.3g}."
-    )
+    told = f"""False at {false} of {4 * len(PAIRS)} points; the noise is {min(ratios):.2f} to {max(ratios):.0f} times
+        what is needed ({listed(waste.values(), ".1f")} for (1, 1e-5) and 1 to 100,000 steps). Read as a variance, 100
+        steps of sensitivity 2 asked for 1 would cost {literal:.3g}."""
     numbers = {"points": 4 * len(PAIRS), "false_points": false, "least_waste": min(ratios)}
     numbers |= {"largest_waste": max(ratios), "literal_variance": literal}
     return Finding.judged(not false, told, table=numbers | waste)
@@ -139,11 +131,9 @@ def shamir_and_zhang(power: float = 0.5, full: bool = False) -> Finding:
     runs = [_iterates(noisy, steps, sigma, 1.0, seed)[-1] for seed in range(40 if full else 4)]
     excess = float(np.mean([average_loss(noisy, w) for w in runs])) + float(np.linalg.norm(rows.mean(axis=0)))
     bound = (4.0 + 1.0 + 3 * sigma**2) * (2 + math.log(steps)) / steps**power
-    told = (
-        f"After {T:,} steps the last iterate is off by {seen['excess_at_2']:.4f} where {seen['bound_at_2']:.4f} is "
-        f"claimed (no descent that sees {T:,} gradients gets below {1 / math.sqrt(T + 1):.4f}), with noise by "
-        f"{excess:.4f} where {bound:.4f} is."
-    )
+    told = f"""After {T:,} steps the last iterate is off by {seen["excess_at_2"]:.4f} where {seen["bound_at_2"]:.4f} is
+        claimed (no descent that sees {T:,} gradients gets below {1 / math.sqrt(T + 1):.4f}), with noise by {excess:.4f}
+        where {bound:.4f} is."""
     numbers = {"largest_share_of_bound": worst, "excess_with_noise": excess, "bound_with_noise": bound}
     return Finding.judged(worst <= 1 and excess <= bound, told, table=numbers | seen)
 
@@ -195,9 +185,7 @@ def order_of_the_last_iterate(power: float = 1.0) -> Finding:
 
     T = last_iterate_steps(1e-9)
     best = min(shape(t) for t in np.geomspace(T / 30, 30 * T, 4_001).tolist()) / shape(T)
-    told = (
-        f"Without its logarithm the bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the power "
-        f"{with_d:.3f}, where {power:g} is claimed; no other T has a bound below {best:.9f} of the chosen one's."
-    )
+    told = f"""Without its logarithm the bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the
+        power {with_d:.3f}, where {power:g} is claimed; no other T has a bound below {best:.9f} of the chosen one's."""
     holds = abs(with_n - power) < 0.05 and abs(with_d - power) < 0.05 and best >= 1 - 1e-12
     return Finding.judged(holds, told, power_of_n=with_n, power_of_root_d=with_d, best_of_other_steps=best)

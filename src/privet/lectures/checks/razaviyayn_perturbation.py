@@ -53,10 +53,8 @@ def regularised_risk(share: float = 1.0) -> Finding:
     off = apart(numeric, problem.plain_gradient(w))
     sums = [p.gradient_sum(w, rule=Clip(clip=0.2)).units for p in (problem, plain)]
     same = bool((sums[0] == sums[1]).all())
-    told = (
-        f"The printed objective's slope is within {off:.1e} of the library's gradient, and the clipped sums with and "
-        f"without penalty {'agree to the last bit' if same else 'differ'}: it depends on no data."
-    )
+    told = f"""The printed objective's slope is within {off:.1e} of the library's gradient, and the clipped sums with
+        and without penalty {"agree to the last bit" if same else "differ"}: it depends on no data."""
     return Finding.judged(off < 1e-8 and same, told, largest_difference=off)
 
 
@@ -79,11 +77,9 @@ def output_perturbation_order(power: float = 0.5, full: bool = False) -> Finding
         bound = float(found[0].bound or math.nan)
         seen |= {f"excess_{n}_{d}": excess, f"bound_{n}_{d}": bound}
         worst = max(worst, excess / bound)
-    told = (
-        f"The bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the power {with_d:.3f}, where "
-        f"{power:g} is claimed; the solver's excess is {seen['excess_200_5']:.3f}, its bound "
-        f"{seen['bound_200_5']:.3f} for 200 records in 5 dimensions."
-    )
+    told = f"""The bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the power {with_d:.3f}, where
+        {power:g} is claimed; the solver's excess is {seen["excess_200_5"]:.3f}, its bound {seen["bound_200_5"]:.3f} for
+        200 records in 5 dimensions."""
     numbers = {"power_of_n": with_n, "power_of_root_d": with_d, "largest_share_of_bound": worst}
     holds = abs(with_n - power) < 0.02 and abs(with_d - power) < 0.02 and worst <= 1
     return Finding.judged(holds, told, table=numbers | seen)
@@ -108,10 +104,8 @@ def trivial_algorithm(constant: float = 1.0) -> Finding:
     for name, (loss, rows, label) in losses.items():
         values = [float(np.mean(loss.value(rows @ w, np.full(40, label)))) for w in (*points, *ends)]
         worst[name] = max(values) - min(values)
-    told = (
-        f"On a ball of diameter {2 * radius:g} with Lipschitz constant 1, any two points' risks differ by at most "
-        f"{max(worst.values()):.6f} (a linear loss); {claimed:.6f} is claimed."
-    )
+    told = f"""On a ball of diameter {2 * radius:g} with Lipschitz constant 1, any two points' risks differ by at most
+        {max(worst.values()):.6f} (a linear loss); {claimed:.6f} is claimed."""
     return Finding.judged(max(worst.values()) <= claimed * (1 + 1e-12), told, claimed=claimed, table=worst)
 
 
@@ -135,11 +129,9 @@ def limits_of_output_perturbation(constant: float = 1.0) -> Finding:
     free = glm("logistic", [[1.0]] * 4, [0, 1, 0, 1], row_norm=1.0)
     refused = sum(refuses(output_perturbation, at, budget=BUDGET, regularisation=0.0) for at in (kinked, free))
     off = max(abs(moves[name] / claimed[name] - 1) for name in moves)
-    told = (
-        f"The minimiser moves by {moves['move_at_0']:.4f}, {moves['move_at_1']:.3f}, {moves['move_at_2']:.2f} and "
-        f"{moves['move_at_3']:.1f} for regularisation 1, 0.1, 0.01 and 0.001, without limit as it vanishes; the "
-        f"library refuses to go without it ({refused} of 2 cases)."
-    )
+    told = f"""The minimiser moves by {moves["move_at_0"]:.4f}, {moves["move_at_1"]:.3f}, {moves["move_at_2"]:.2f} and
+        {moves["move_at_3"]:.1f} for regularisation 1, 0.1, 0.01 and 0.001, without limit as it vanishes; the library
+        refuses to go without it ({refused} of 2 cases)."""
     return Finding.judged(off < 1e-4 and refused == 2, told, largest_difference=off, refused=refused, table=moves)
 
 
@@ -155,10 +147,8 @@ def objective_perturbation_tilts(noise: float = 1.0) -> Finding:
         drawn.append(-(problem.records * problem.plain_gradient(found.coef) + tilt.strength * found.coef))
     tilts = np.concatenate(drawn)
     spread, off = measured_noise(tilts, noise * stddev)
-    told = (
-        f"Where the solver stops, the slope of the untilted sum has standard deviation {spread:.4f} in {tilts.size} "
-        f"coordinates, where {noise * stddev:.4f} is claimed ({off:.1f} standard errors)."
-    )
+    told = f"""Where the solver stops, the slope of the untilted sum has standard deviation {spread:.4f} in {tilts.size}
+        coordinates, where {noise * stddev:.4f} is claimed ({off:.1f} standard errors)."""
     return Finding.judged(off < 5, told, spread=spread, claimed=noise * stddev, standard_errors=off)
 
 
@@ -175,11 +165,9 @@ def objective_perturbation_order(power: float = 1.0, full: bool = False) -> Find
 
     (few, excess), (many, _), (wide, _) = solved(500, 16, 40 if full else 4), solved(4_000, 16), solved(500, 64)
     with_n, with_d = -math.log(many / few) / math.log(8), math.log(wide / few) / math.log(2)
-    told = (
-        f"The bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the power {with_d:.3f}, where "
-        f"{power:g} is claimed; for 500 records in 16 dimensions the excess over the points within 0.5 is "
-        f"{excess:.3f}, proven {few:.3f}."
-    )
+    told = f"""The bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the power {with_d:.3f}, where
+        {power:g} is claimed; for 500 records in 16 dimensions the excess over the points within 0.5 is {excess:.3f},
+        proven {few:.3f}."""
     holds = abs(with_n - power) < 0.1 and abs(with_d - power) < 0.15 and excess <= few
     return Finding.judged(holds, told, power_of_n=with_n, power_of_root_d=with_d, excess=excess, bound=few)
 
@@ -196,11 +184,9 @@ def tilted_median(probability: float = 0.5, full: bool = False) -> Finding:
     median = glm("absolute", [[1.0]] * 2, example.POINTS, row_norm=1.0)
     refused = refuses(objective_perturbation, median, budget=BUDGET, radius=200.0)
     near = abs(seen["moved_point_at_0_1"] - probability) * math.sqrt(4 * draws)
-    told = (
-        f"The moved point comes out with probability {listed(seen.values(), '.3f')} for "
-        f"tilts of standard deviation 0.1, 1, 2 and 5 (Phi(2/s) - 1/2 to {off:.1f} standard errors): 1/2 as the tilt "
-        "vanishes. The library refuses the kink."
-    )
+    told = f"""The moved point comes out with probability {listed(seen.values(), ".3f")} for tilts of standard deviation
+        0.1, 1, 2 and 5 (Phi(2/s) - 1/2 to {off:.1f} standard errors): 1/2 as the tilt vanishes. The library refuses the
+        kink."""
     return Finding.judged(
         near < 5 and off < 5 and refused and left == -right, told, within=True, standard_errors=off, table=seen
     )

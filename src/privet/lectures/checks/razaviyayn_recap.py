@@ -48,10 +48,8 @@ def privacy_loss(drawn_from_first: float = 1.0) -> Finding:
     loss = mu * drawn - mu**2 / 2
     far, mean = kolmogorov(loss, GaussianPair(mu)), float(loss.mean())
     change = float(np.exp(-loss).mean())  # 1 in expectation, as all of Q's mass is under P's support
-    told = (
-        f"{n:,} losses have mean {mean:.4f} of {mu**2 / 2:.4f} and E[e^-L] = {change:.3f} of 1; their law is {far:.2f} "
-        "from the library's, in units where 2.7 is chance once in a million."
-    )
+    told = f"""{n:,} losses have mean {mean:.4f} of {mu**2 / 2:.4f} and E[e^-L] = {change:.3f} of 1; their law is
+        {far:.2f} from the library's, in units where 2.7 is chance once in a million."""
     return Finding.judged(far < 2.7, told, mean=mean, kolmogorov=far, mean_of_inverse_ratio=change)
 
 
@@ -67,10 +65,8 @@ def tail_of_the_privacy_loss(factor: float = 1.0) -> Finding:
         worst = max(worst, float(((p - np.exp(eps) * q)[seen] / p[seen]).max()))
     mu = largest_mu(1.0, 1e-5)
     tail, exact = gaussian_tail(1.0, epsilon=1.0), profile(1.0, 1.0)
-    told = (
-        f"Delta is never more than {worst:.4f} of the tail. The converse is false: mu = 1 has P(L > 1) = {tail:.4f} "
-        f"but delta {exact:.4f}, and noise for (1, 1e-5) has a tail of {gaussian_tail(mu, epsilon=1.0):.3g}."
-    )
+    told = f"""Delta is never more than {worst:.4f} of the tail. The converse is false: mu = 1 has P(L > 1) = {tail:.4f}
+        but delta {exact:.4f}, and noise for (1, 1e-5) has a tail of {gaussian_tail(mu, epsilon=1.0):.3g}."""
     numbers: dict[str, float] = {"largest_ratio": worst, "tail_at_mu_1": tail, "delta_at_mu_1": exact}
     numbers |= {"tail_at_1e_5": gaussian_tail(mu, epsilon=1.0)}
     return Finding.judged(worst <= factor and exact < tail, told, table=numbers)
@@ -101,11 +97,9 @@ def sensitivity(order: float = 2.0) -> Finding:
         found[relation] = max(float(np.linalg.norm(a - b, ord=order)) for a, b in pairs)
         priced = delta(Gaussian(noise_multiplier=noise), epsilon=eps, neighbours=relation)
         off = max(off, abs(profile(found[relation] / (noise * clip), eps) / priced - 1))
-    told = (
-        f"Of sums clipped to {clip:g} the largest moves are {found['replace_one']:.6f} (replaced), "
-        f"{found['zero_out']:.6f} (zeroed out) and {found['add_remove']:.6f} (added); the accountants count "
-        f"just these, to {off:.1e}."
-    )
+    told = f"""Of sums clipped to {clip:g} the largest moves are {found["replace_one"]:.6f} (replaced),
+        {found["zero_out"]:.6f} (zeroed out) and {found["add_remove"]:.6f} (added); the accountants count just these, to
+        {off:.1e}."""
     return Finding.judged(off < 1e-6, told, largest_gap=off, table=found)
 
 
@@ -121,11 +115,9 @@ def gaussian_mechanism(constant: float = 1.0) -> Finding:
         """What (1, 1e-5) becomes if the printed σ is taken for the variance."""
         return epsilon_bounds(sensitivity / math.sqrt(sensitivity * multiplier(1.0, 1e-5)), 1e-5)[1]
 
-    told = (
-        f"False at {len(false)} of {len(PAIRS)} points, {len(below)} of them with epsilon up to 1; from "
-        f"{frontiers['first_false_at_1e-05']:.3g} on at delta = 1e-5. Read as a variance it would give epsilon "
-        f"{literal(2.0):.3g} for 1 at sensitivity 2, and {literal(20.0):.3g} at 20."
-    )
+    told = f"""False at {len(false)} of {len(PAIRS)} points, {len(below)} of them with epsilon up to 1; from
+        {frontiers["first_false_at_1e-05"]:.3g} on at delta = 1e-5. Read as a variance it would give epsilon
+        {literal(2.0):.3g} for 1 at sensitivity 2, and {literal(20.0):.3g} at 20."""
     numbers = {"false_points": len(false), "false_points_up_to_1": len(below), "least_ratio": least_ratio(multiplier)}
     numbers |= {"literal_variance_at_2": literal(2.0), "literal_variance_at_20": literal(20.0)}
     numbers |= {"literal_variance_of_a_mean_of_1000": literal(0.002)}
@@ -183,11 +175,9 @@ def group_privacy(constant: float = 1.0) -> Finding:
             ratios[e, d, k] = claimed / profile(group_mu(mu, k), k * e) if claimed < 1 else math.inf
     false = sum(ratio < 1 - 1e-9 for ratio in ratios.values())
     claimed, true = constant * group(1.0, 1e-6, 10)[1], profile(group_mu(largest_mu(1.0, 1e-6), 10), 10.0)
-    told = (
-        f"False at {false} of {len(ratios)} points; nearly an equality where epsilon is small (claimed is "
-        f"{min(ratios.values()):.7f} of the truth), but for (1, 1e-6) and 10 records it says {claimed:.3g} where "
-        f"Gaussian noise gives {true:.2g}."
-    )
+    told = f"""False at {false} of {len(ratios)} points; nearly an equality where epsilon is small (claimed is
+        {min(ratios.values()):.7f} of the truth), but for (1, 1e-6) and 10 records it says {claimed:.3g} where Gaussian
+        noise gives {true:.2g}."""
     numbers: dict[str, float] = {"points": len(ratios), "false_points": false, "least_ratio": min(ratios.values())}
     numbers |= {"claimed_for_10": claimed, "true_for_10": true}
     return Finding.judged(not false, told, table=numbers)
@@ -205,10 +195,8 @@ def basic_composition(factor: float = 1.0) -> Finding:
         gaps.append(exact - spent)
         worst = max(worst, exact)
     answers = epsilon(RandomizedResponse(epsilon=0.5) * 4, delta=1e-300, neighbours="replace_one")
-    told = (
-        f"At the sum of the epsilons three mixed runs have a delta of at most {worst:.6g}, {max(gaps):+.2g} over the "
-        f"sum of their deltas; four answers of 0.5 cost {answers:.9f} in all."
-    )
+    told = f"""At the sum of the epsilons three mixed runs have a delta of at most {worst:.6g}, {max(gaps):+.2g} over
+        the sum of their deltas; four answers of 0.5 cost {answers:.9f} in all."""
     # the Fourier accountant's bracket
     return Finding.judged(max(gaps) <= 1e-9, told, largest_excess=max(gaps), four_answers=answers)
 
@@ -224,12 +212,10 @@ def advanced_composition(in_exponent: float = 1.0, beside: float = 0.0) -> Findi
     grid = list(product(steps, (1, 10, 1_000, 100_000), DELTAS))
     false = [(e, t, d) for e, t, d in grid if optimal_delta(e, 0.0, t, epsilon=total(e, t, d)) > d * (1 + 1e-9)]
     said, large = total(0.3, 1000, 1e-5), total(1.0, 1000, 1e-5)
-    told = (
-        f"False at {len(false)} of {len(grid)} points. 1,000 steps of 0.3 at 1e-5: it says {said:.1f}, where delta is "
-        f"{optimal_delta(0.3, 0.0, 1000, epsilon=said):.2g}; the optimum is "
-        f"{optimal_epsilon(0.3, 0.0, 1000, delta=1e-5):.1f}, and with e^epsilon + 1 the formula says "
-        f"{advanced([Cost(0.3, 0.0, 1000)], slack=1e-5)[0]:.1f}."
-    )
+    told = f"""False at {len(false)} of {len(grid)} points. 1,000 steps of 0.3 at 1e-5: it says {said:.1f}, where delta
+        is {optimal_delta(0.3, 0.0, 1000, epsilon=said):.2g}; the optimum is
+        {optimal_epsilon(0.3, 0.0, 1000, delta=1e-5):.1f}, and with e^epsilon + 1 the formula says
+        {advanced([Cost(0.3, 0.0, 1000)], slack=1e-5)[0]:.1f}."""
     numbers: dict[str, float] = {"points": len(grid), "false_points": len(false)}
     numbers |= {"least_false_epsilon_at_1000": min((e for e, t, _ in false if t == 1000), default=math.inf)}
     numbers |= {"least_false_epsilon_at_100000": min((e for e, t, _ in false if t == 100_000), default=math.inf)}

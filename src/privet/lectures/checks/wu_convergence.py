@@ -33,10 +33,8 @@ def theorem_2_1(constant: float = 1.0) -> Finding:
         found = projected_gradient_descent(problem, steps=T - 1, step_size=1 / math.sqrt(T)).released
         bound = gradient_descent_bound(steps=T, distance=1, lipschitz=1).value
         shares.append((average_loss(problem, found) - least) / bound)
-    told = (
-        f"The excess is {shares[2]:.6f} of RG/sqrt(T) on the largest of 400 coordinates, R the distance from the "
-        f"start, and {shares[3]:.4f} on a logistic loss: never above, and not to be improved."
-    )
+    told = f"""The excess is {shares[2]:.6f} of RG/sqrt(T) on the largest of 400 coordinates, R the distance from the
+        start, and {shares[3]:.4f} on a logistic loss: never above, and not to be improved."""
     numbers = {"largest_share": max(shares), "share_of_largest_coordinate": shares[2], "share_of_logistic": shares[3]}
     return Finding.judged(max(shares) <= constant * (1 + 1e-9), told, table=numbers)
 
@@ -70,10 +68,8 @@ def three_projections(factor: float = 1.0) -> Finding:
             off, apart(ball.project(v), on_ball(v, 1.0)), apart(cube.project(v), on_cube(v, 1.0)), apart(nearest, soft)
         )
         angle = max(angle, float(((vertices - nearest) @ (v - nearest)).max()))
-    told = (
-        f"Ball, cube and l1 ball agree with the formulas to {off:.1e} on 60 points, and no vertex of the l1 ball "
-        f"makes an acute angle ({angle:.1e})."
-    )
+    told = f"""Ball, cube and l1 ball agree with the formulas to {off:.1e} on 60 points, and no vertex of the l1 ball
+        makes an acute angle ({angle:.1e})."""
     return Finding.judged(off < 1e-12 and angle < 1e-12, told, apart=off, largest_inner_product=angle)
 
 
@@ -96,10 +92,8 @@ def claim_2_4(constant: float = 1.0) -> Finding:
                 worst = max(worst, -gap)
                 if problem is line and eta == 0.02:  # 30 such steps stay inside the ball
                     slack = max(slack, abs(gap))
-    told = (
-        f"In 270 steps the excess is never above what the inequality allows ({max(worst, 0.0):.1e} at most); on a "
-        f"linear loss, inside the set, the two are equal to {slack:.1e}."
-    )
+    told = f"""In 270 steps the excess is never above what the inequality allows ({max(worst, 0.0):.1e} at most); on a
+        linear loss, inside the set, the two are equal to {slack:.1e}."""
     return Finding.judged(worst <= 1e-9, told, largest_violation=worst, distance_from_equality=slack)
 
 
@@ -113,10 +107,8 @@ def any_step_size(constant: float = 1.0) -> Finding:
         found = projected_gradient_descent(problem, steps=T - 1, step_size=eta).released
         claimed = gradient_descent_bound(steps=T, distance=1.0, lipschitz=1.0, step_size=eta).value
         shares[f"share_at_{factor:g}".replace(".", "_")] = (average_loss(problem, found) - least) / claimed
-    told = (
-        f"The excess is {listed(shares.values(), '.4f')} of eta G^2/2 + R^2/(2 eta T) for 0.1, "
-        "1 and 10 times the best step size."
-    )
+    told = f"""The excess is {listed(shares.values(), ".4f")} of eta G^2/2 + R^2/(2 eta T) for 0.1, 1 and 10 times the
+        best step size."""
     return Finding.judged(max(shares.values()) <= constant * (1 + 1e-9), told, table=shares)
 
 
@@ -130,10 +122,8 @@ def best_iterate_instead(constant: float = 1.0) -> Finding:
         shares.append(min(losses) / float(np.mean(losses)))
     private = glm("logistic", [[1.0]] * 50, [0, 1] * 25, row_norm=1.0, domain=l2_ball(radius=1.0))
     refused = refuses(noisy_gradient_descent, private, budget=BUDGET, release="best")
-    told = (
-        f"The best iterate has {shares[0]:.4f} and {shares[1]:.4f} of the average excess, never more. Without privacy: "
-        "finding it reads the records again, and the library releases it only when that is accounted for."
-    )
+    told = f"""The best iterate has {shares[0]:.4f} and {shares[1]:.4f} of the average excess, never more. Without
+        privacy: finding it reads the records again, and the library releases it only when that is accounted for."""
     holds = max(shares) <= constant * (1 + 1e-9) and refused
     return Finding.judged(holds, told, within=True, largest_share=max(shares), refused_for_nothing=refused)
 
@@ -154,10 +144,8 @@ def beyond_convex(start: float = 1.0) -> Finding:
     excess = float(np.mean([average_loss(problem, w) for w in points]))
     allowed = gradient_descent_bound(steps=T, distance=start, lipschitz=G).value
     gaps = [average_loss(problem, w) - float(problem.plain_gradient(w) @ w) for w in points]
-    told = (
-        f"From {start:g}, where the curve bends down, the average excess is {excess:.4f} and the convex bound "
-        f"{allowed:.4f}; L(w) - L* exceeds <g, w - w*> by {max(gaps):.2g} at most."
-    )
+    told = f"""From {start:g}, where the curve bends down, the average excess is {excess:.4f} and the convex bound
+        {allowed:.4f}; L(w) - L* exceeds <g, w - w*> by {max(gaps):.2g} at most."""
     return Finding.judged(
         excess <= allowed and max(gaps) <= 1e-12, told, average_excess=excess, bound=allowed, largest_gap=max(gaps)
     )
@@ -173,9 +161,7 @@ def distance_does_not_always_decrease(factor: float = 2.0) -> Finding:
             if short_enough(start, step_size=eta, factor=factor):
                 steps += 1
                 worse += not comes_nearer(start, step_size=eta)
-    told = (
-        f"On |w| a step of 1 from 0.1 ends {landed:.2f} from the minimum, nine times as far as before. Of {steps} "
-        f"steps with eta |g|^2 < {factor:g} (L - L*), {worse} do not come nearer."
-    )
+    told = f"""On |w| a step of 1 from 0.1 ends {landed:.2f} from the minimum, nine times as far as before. Of {steps}
+        steps with eta |g|^2 < {factor:g} (L - L*), {worse} do not come nearer."""
     holds = abs(landed - 0.9) < 1e-12 and worse == 0
     return Finding.judged(holds, told, distance_after=landed, steps=steps, steps_that_do_not_come_nearer=worse)

@@ -38,10 +38,8 @@ def algorithm_1(sign: float = 1.0) -> Finding:
     by_library = projected_gradient_descent(problem, steps=T - 1, step_size=eta).released
     off = apart(by_hand, by_library)
     start, end = average_loss(problem, np.zeros(3)), average_loss(problem, by_library)
-    told = (
-        f"Algorithm 1 by hand and by the library are {off:.1e} apart after {T} iterates; the loss goes from "
-        f"{start:.4f} to {end:.4f}."
-    )
+    told = f"""Algorithm 1 by hand and by the library are {off:.1e} apart after {T} iterates; the loss goes from
+        {start:.4f} to {end:.4f}."""
     return Finding.judged(off < 1e-12 and end < start, told, apart=off, loss_at_start=start, loss_of_average=end)
 
 
@@ -103,10 +101,8 @@ def running_time(power: float = 1.0) -> Finding:
 
     base = counted(50, 20, 4)
     growth = [counted(100, 20, 4) / base, counted(50, 40, 4) / base, counted(50, 20, 8) / base]
-    told = (
-        f"50 records, 20 steps and 4 parameters take {base} numbers, and doubling n, T or d takes "
-        f"{growth[0]:g}, {growth[1]:g} and {growth[2]:g} times as many."
-    )
+    told = f"""50 records, 20 steps and 4 parameters take {base} numbers, and doubling n, T or d takes {growth[0]:g},
+        {growth[1]:g} and {growth[2]:g} times as many."""
     numbers = {"numbers_read": base, "growth_with_n": growth[0], "growth_with_steps": growth[1]}
     numbers |= {"growth_with_d": growth[2]}
     return Finding.judged(base == 50 * 20 * 4 and all(ratio == 2.0**power for ratio in growth), told, table=numbers)
@@ -151,10 +147,8 @@ def decomposable(divisor: float = 1.0) -> Finding:
     quotient = (average_loss(problem, w + 1e-4 * u) - average_loss(problem, w - 1e-4 * u)) / 2e-4
     off = apart(problem.plain_gradient(w), one_by_one)
     slope = abs(float(one_by_one @ u) - quotient)
-    told = (
-        f"The average of 25 gradients is the gradient of the average loss to {off:.1e}, and the slope of that loss "
-        f"to {slope:.1e}."
-    )
+    told = f"""The average of 25 gradients is the gradient of the average loss to {off:.1e}, and the slope of that loss
+        to {slope:.1e}."""
     return Finding.judged(off < 1e-12 and slope < 1e-8, told, apart=off, slope_error=slope)
 
 
@@ -166,10 +160,8 @@ def noisy_gradients(bias: float = 0.0) -> Finding:
     drawn = add_gaussian(units, step=2.0**-12, noise_stddev=sigma, random=fixed_seed_invalidates_guarantee(6))
     mean_off = abs(float(drawn.mean()) - value - bias * sigma) / (sigma / math.sqrt(n))
     variance_off = abs(float(drawn.var()) / sigma**2 - 1.0) * math.sqrt(n / 2)
-    told = (
-        f"Mean {drawn.mean():.5f} of {value} and variance {drawn.var():.5f} of {sigma**2}: {mean_off:.1f} and "
-        f"{variance_off:.1f} standard errors off."
-    )
+    told = f"""Mean {drawn.mean():.5f} of {value} and variance {drawn.var():.5f} of {sigma**2}: {mean_off:.1f} and
+        {variance_off:.1f} standard errors off."""
     numbers = {"mean": drawn.mean(), "variance": drawn.var(), "mean_standard_errors": mean_off}
     numbers |= {"variance_standard_errors": variance_off}
     return Finding.judged(mean_off < 5 and variance_off < 5, told, table=numbers)
@@ -183,9 +175,8 @@ def one_record_is_unbiased(scale: float = 1.0, full: bool = False) -> Finding:
     drawn = np.array([OneRecord().indices(20, step, random)[0] for step in range(draws)])  # type: ignore[index]
     standard_error = rows.std(axis=0) / math.sqrt(draws)
     off = float((np.abs(rows[drawn].mean(axis=0) - scale * rows.mean(axis=0)) / standard_error).max())
-    told = (
-        f"The mean of {draws:,} single-record gradients is {off:.1f} standard errors from the full gradient, at most."
-    )
+    told = f"""The mean of {draws:,} single-record gradients is {off:.1f} standard errors from the full gradient, at
+        most."""
     return Finding.judged(off < 5, told, draws=draws, standard_errors=off)
 
 
@@ -199,10 +190,8 @@ def batches_trade_time_for_variance(power: float = 1.0, full: bool = False) -> F
         seen[f"variance_of_{m}"] = float(np.var(means))
         claimed = values.var(ddof=1) / m**power * (1 - m / 128)
         worst = max(worst, abs(seen[f"variance_of_{m}"] / claimed - 1.0) * math.sqrt(draws / 2))
-    told = (
-        f"Variances of batch means of 1, 4, 16 and 64 records: {listed(seen.values(), '.5f')}; within "
-        f"{worst:.1f} standard errors of S²/m (1 − m/n)."
-    )
+    told = f"""Variances of batch means of 1, 4, 16 and 64 records: {listed(seen.values(), ".5f")}; within {worst:.1f}
+        standard errors of S²/m (1 − m/n)."""
     # the means' kurtosis is below 3 plus a little: 6 standard errors of a normal's variance
     return Finding.judged(worst < 6, told, standard_errors=worst, table=seen)
 
@@ -224,10 +213,8 @@ def algorithm_2(noise: float = 1.0) -> Finding:
     drawn = (points[:-1] - points[1:]) / 0.5 - gradient
     deviation, off = measured_noise(drawn, noise * sigma)
     from_mean = apart(points.mean(axis=0), average)
-    told = (
-        f"The noise in {drawn.size} coordinates has standard deviation {deviation:.6f} of {noise * sigma:.6f} "
-        f"({off:.1f} standard errors), and the output is the mean of w_0 to w_{len(points) - 1} to {from_mean:.1e}."
-    )
+    told = f"""The noise in {drawn.size} coordinates has standard deviation {deviation:.6f} of {noise * sigma:.6f}
+        ({off:.1f} standard errors), and the output is the mean of w_0 to w_{len(points) - 1} to {from_mean:.1e}."""
     return Finding.judged(
         off < 5 and from_mean < 1e-9, told, noise_stddev=deviation, standard_errors=off, average_apart=from_mean
     )
@@ -274,9 +261,7 @@ def sensitivity_of_averages(constant: float = 1.0) -> Finding:
     ]
     stacked = float(np.linalg.norm(np.subtract(runs[0], runs[1]))) / n
     claimed = constant * 2 * G / n
-    told = (
-        f"Of 500 replacements of one of {n} records the worst moves the average by {max(moves):.6f}, where "
-        f"2G/n = {2 * G / n:.6f}; {T} gradients together move by {stacked:.6f}, √T times that."
-    )
+    told = f"""Of 500 replacements of one of {n} records the worst moves the average by {max(moves):.6f}, where 2G/n =
+        {2 * G / n:.6f}; {T} gradients together move by {stacked:.6f}, √T times that."""
     holds = 0.99 * claimed < max(moves) <= claimed and 0.99 * claimed < stacked / math.sqrt(T) <= claimed
     return Finding.judged(holds, told, largest_move=max(moves), claimed=claimed, largest_move_of_all_steps=stacked)

@@ -37,10 +37,8 @@ def theorem_2_6(constant: float = 1.0, full: bool = False) -> Finding:
         found = noisy_run(problem, noise_multiplier=times, steps=run.steps - 1, step_size=eta, seed=seed)
         excess.append(average_loss(exact, found.coef) - average_loss(exact, best))
     mean, claimed = float(np.mean(excess)), constant * (9 + 1 / log) / 2 * run.printed_risk
-    told = (
-        f"The O(.) hides {hidden:.4f} = (9 + 1/ln(1/delta))/2: {printed.bound.value:.4f} for n = 1000, d = 10. With n "
-        f"= {n}, d = 5 and T = {run.steps} the excess is {mean:.4f} of {claimed:.3f} allowed."
-    )
+    told = f"""The O(.) hides {hidden:.4f} = (9 + 1/ln(1/delta))/2: {printed.bound.value:.4f} for n = 1000, d = 10. With
+        n = {n}, d = 5 and T = {run.steps} the excess is {mean:.4f} of {claimed:.3f} allowed."""
     numbers = {"hidden_constant": hidden, "explicit_bound": printed.bound.value, "steps": run.steps, "excess": mean}
     numbers |= {"allowed": claimed}
     return Finding.judged(hidden <= constant * (9 + 1 / log) / 2 * (1 + 1e-6) and mean <= claimed, told, table=numbers)
@@ -94,10 +92,8 @@ def gradient_estimates(scale: float = 1.0, full: bool = False) -> Finding:
         error = drawn.std(axis=0) / math.sqrt(draws)
         off = max(off, float((np.abs(drawn.mean(axis=0) - scale * mean) / error).max()))
         moments[f"second_moment_{name}"] = float((drawn**2).sum(axis=1).mean())
-    told = (
-        f"The mean of {draws:,} noisy gradients is {off:.1f} standard errors from the true gradient, at most, for "
-        f"single records, batches of five and Poisson batches; second moments {listed(moments.values(), '.3f')}."
-    )
+    told = f"""The mean of {draws:,} noisy gradients is {off:.1f} standard errors from the true gradient, at most, for
+        single records, batches of five and Poisson batches; second moments {listed(moments.values(), ".3f")}."""
     return Finding.judged(off < 5 and max(moments.values()) < math.inf, told, standard_errors=off, table=moments)
 
 
@@ -120,10 +116,8 @@ def lemma_2_7(constant: float = 1.0, full: bool = False) -> Finding:
                 excess.append(average_loss(problem, total / T) - best)
             claimed = estimated_gradient_bound(steps=T, distance=1.0, second_moment=moment, step_size=eta).value
             shares[f"share_{name}_{sigma:g}".replace(".", "_")] = float(np.mean(excess)) / claimed
-    told = (
-        f"The mean excess is {listed(shares.values(), '.3f')} of the bound, for two losses and noise 0, 0.1, 0.5: "
-        "never above, and all of it without noise."
-    )
+    told = f"""The mean excess is {listed(shares.values(), ".3f")} of the bound, for two losses and noise 0, 0.1, 0.5:
+        never above, and all of it without noise."""
     return Finding.judged(max(shares.values()) <= constant * (1 + 1e-9), told, table=shares)
 
 
@@ -136,10 +130,8 @@ def second_moment_of_noise(power: float = 1.0) -> Finding:
     lengths = np.sqrt((noisy**2).sum(axis=1))
     found, claimed = float((lengths**power).mean()), 1 + d * sigma**2
     error = float((lengths**power).std()) / math.sqrt(n)
-    told = (
-        f"The mean of |g~|^{power:g} is {found:.4f}, where |g|^2 + d sigma^2 = {claimed:g}; that of |g~|^2 is "
-        f"{float((lengths**2).mean()):.4f}."
-    )
+    told = f"""The mean of |g~|^{power:g} is {found:.4f}, where |g|^2 + d sigma^2 = {claimed:g}; that of |g~|^2 is
+        {float((lengths**2).mean()):.4f}."""
     numbers = {"mean_of_power": found, "claimed": claimed, "mean_squared_length": float((lengths**2).mean())}
     numbers |= {"mean_length": float(lengths.mean())}
     return Finding.judged(abs(found - claimed) < 5 * error, told, table=numbers)

@@ -39,11 +39,9 @@ def lemma_1_1(constant: float = 1.0) -> Finding:
     below = [pair for pair in false if pair[0] <= 1]
     frontiers = first_falses(multiplier)
     mu = 1.0 / multiplier(10.0, 1e-5)
-    told = (
-        f"True at {len(PAIRS) - len(false)} of {len(PAIRS)} points, and wherever epsilon is at most "
-        f"{min(frontiers.values()):.3g}; false from {frontiers['first_false_at_1e-05']:.3g} on at delta = 1e-5. Asked "
-        f"for (10, 1e-5) it gives epsilon {epsilon_bounds(mu, 1e-5)[1]:.2f}."
-    )
+    told = f"""True at {len(PAIRS) - len(false)} of {len(PAIRS)} points, and wherever epsilon is at most
+        {min(frontiers.values()):.3g}; false from {frontiers["first_false_at_1e-05"]:.3g} on at delta = 1e-5. Asked for
+        (10, 1e-5) it gives epsilon {epsilon_bounds(mu, 1e-5)[1]:.2f}."""
     numbers: dict[str, float] = {"points": len(PAIRS), "false_points": len(false), "false_points_up_to_1": len(below)}
     numbers |= {"least_ratio": least_ratio(multiplier), "true_epsilon_of_10": epsilon_bounds(mu, 1e-5)[1]}
     numbers |= {"true_delta_of_10": profile(mu, 10.0), "ratio_at_1": exact_ratio(multiplier, 1.0, 1e-5)}
@@ -68,10 +66,8 @@ def strong_composition_costs_a_logarithm(power: float = 0.5) -> Finding:
     ratios = [ratio(log) for log in logs]
     slope = math.log(ratios[-1] / ratios[0]) / math.log(logs[-1] / logs[0])
     usual = ratio(math.log(1e5))
-    told = (
-        f"For {T:,} steps strong composition takes {usual:.2f} times lemma 1.1's noise at delta = 1e-5, and the ratio "
-        f"grows like ln(1/delta) to the power {slope:.3f}."
-    )
+    told = f"""For {T:,} steps strong composition takes {usual:.2f} times lemma 1.1's noise at delta = 1e-5, and the
+        ratio grows like ln(1/delta) to the power {slope:.3f}."""
     return Finding.judged(abs(slope - power) < 0.1 and min(ratios) > 1, told, ratio_at_1e_5=usual, power=slope)
 
 
@@ -96,10 +92,9 @@ def dp_sgd_step(noise: float = 1.0) -> Finding:
     claimed = noise * 2.5
     deviation, off = measured_noise(rest, claimed)
     uneven = abs(float(chosen.mean()) - 0.5) * 2 * math.sqrt(steps)
-    told = (
-        f"Each of {steps} steps is the gradient of one record plus noise of standard deviation {deviation:.4f}, where "
-        f"{claimed:g} is claimed ({off:.1f} standard errors); either record is chosen equally often ({uneven:.1f})."
-    )
+    told = f"""Each of {steps} steps is the gradient of one record plus noise of standard deviation {deviation:.4f},
+        where {claimed:g} is claimed ({off:.1f} standard errors); either record is chosen equally often
+        ({uneven:.1f})."""
     return Finding.judged(
         off < 5 and uneven < 5, told, noise_stddev=deviation, standard_errors=off, standard_errors_of_choice=uneven
     )
@@ -121,10 +116,8 @@ def known_indices(factor: float = 1.0) -> Finding:
     step = Gaussian(noise_multiplier=4.0)
     known = epsilon(step, delta=1e-5, neighbours="replace_one")
     secret = epsilon(step.without_replacement(batch=1, records=n), delta=1e-5, neighbours="replace_one")
-    told = (
-        f"One gradient moves by {single:.4f}, the average of {n} by {average:.4f}: {single / average:.2f} times less. "
-        f"A step with known index costs epsilon {known:.4f}, with a secret one {secret:.6f}."
-    )
+    told = f"""One gradient moves by {single:.4f}, the average of {n} by {average:.4f}: {single / average:.2f} times
+        less. A step with known index costs epsilon {known:.4f}, with a secret one {secret:.6f}."""
     numbers = {"sensitivity_of_one": single, "sensitivity_of_average": average, "epsilon_known": known}
     numbers |= {"epsilon_secret": secret}
     return Finding.judged(abs(single / average - factor * n) < 1e-6 * n and secret < known, told, table=numbers)
@@ -150,10 +143,8 @@ def lemma_1_2(constant: float = 1.0) -> Finding:
         worst = max(worst, max(leaves, joins) / (constant * rate * delta))
         tight = max(tight, abs(leaves / (rate * delta) - 1.0))
         points += 1
-    told = (
-        f"At {points} points the true delta is at most {worst:.9f} of the lemma's; in the direction from present to "
-        f"absent it is all of it, to {tight:.1e}."
-    )
+    told = f"""At {points} points the true delta is at most {worst:.9f} of the lemma's; in the direction from present to
+        absent it is all of it, to {tight:.1e}."""
     return Finding.judged(worst <= 1 + 1e-6, told, points=points, true_over_claimed=worst, distance_from_equality=tight)
 
 
@@ -162,11 +153,9 @@ def fraction_of_the_records(factor: float = math.e - 1) -> Finding:
     """Run a (1, delta)-private step on a fraction epsilon' of the records, and see what it costs."""
     ratios = [amplified(1.0, 1e-6, t)[0] / t for t in np.geomspace(1e-4, 1.0, 60).tolist()]
     exact = [rate_for(1.0, target=t) for t in (0.01, 0.1)]
-    told = (
-        f"The fraction epsilon' costs up to {max(ratios):.4f} epsilon' ({amplified(1.0, 0.0, 0.01)[0]:.4f} for 0.01, "
-        f"{amplified(1.0, 0.0, 0.1)[0]:.4f} for 0.1): right within a factor e - 1. Exact is (e^epsilon' - 1)/(e - 1), "
-        f"{exact[1]:.4f} for 0.1."
-    )
+    told = f"""The fraction epsilon' costs up to {max(ratios):.4f} epsilon' ({amplified(1.0, 0.0, 0.01)[0]:.4f} for
+        0.01, {amplified(1.0, 0.0, 0.1)[0]:.4f} for 0.1): right within a factor e - 1. Exact is (e^epsilon' - 1)/(e -
+        1), {exact[1]:.4f} for 0.1."""
     numbers: dict[str, float] = {"largest_ratio": max(ratios), "epsilon_at_001": amplified(1.0, 0.0, 0.01)[0]}
     numbers |= {"epsilon_at_01": amplified(1.0, 0.0, 0.1)[0], "exact_fraction_for_01": exact[1]}
     return Finding.judged(max(ratios) <= factor * (1 + 1e-12), told, within=True, table=numbers)
@@ -207,10 +196,8 @@ def proof_of_lemma_1_2(share: float = 1.0) -> Finding:
     split = abs(whole - chance * p_in - (1 - chance) * p_out)
     steps = p_in <= math.exp(base) * p_in_gone * (1 + 1e-12) and p_in <= math.exp(base) * p_out * (1 + 1e-12)
     claimed = 1 + share * (m / n) * math.expm1(base)
-    told = (
-        f"Over all {len(subsets)} subsets the split by membership is exact ({split:.0e}), both steps of the hint hold, "
-        f"and the ratio of probabilities is {whole / whole_gone:.12f} where the lemma allows {claimed:.12f}."
-    )
+    told = f"""Over all {len(subsets)} subsets the split by membership is exact ({split:.0e}), both steps of the hint
+        hold, and the ratio of probabilities is {whole / whole_gone:.12f} where the lemma allows {claimed:.12f}."""
     holds = chance == m / n and split < 1e-15 and steps and whole / whole_gone <= claimed * (1 + 1e-12)
     return Finding.judged(holds, told, chance_of_membership=chance, ratio=whole / whole_gone, claimed_ratio=claimed)
 
@@ -222,10 +209,8 @@ def one_known_step(constant: float = 1.0) -> Finding:
     small = [(e, d) for e in np.linspace(0.01, 1.0, 34).tolist() for d in (*DELTAS, 0.2, 0.3, 0.4, 0.5, 0.6)]
     false = false_points(multiplier, small)
     beyond = first_false(multiplier, 0.7)
-    told = (
-        f"For epsilon up to 1 and delta up to 0.6 false at {len(false)} of {len(small)} points; at delta = 0.7 from "
-        f"epsilon {beyond:.3f} on, at delta = 0.1 from {first_false(multiplier, 0.1):.3g} on."
-    )
+    told = f"""For epsilon up to 1 and delta up to 0.6 false at {len(false)} of {len(small)} points; at delta = 0.7 from
+        epsilon {beyond:.3f} on, at delta = 0.1 from {first_false(multiplier, 0.1):.3g} on."""
     numbers: dict[str, float] = {"false_points": len(false), "false_points_of_the_grid": len(false_points(multiplier))}
     numbers |= {"first_false_at_07": beyond, "first_false_at_01": first_false(multiplier, 0.1)}
     return Finding.judged(not false, told, within=beyond <= 1, table=numbers)
@@ -243,11 +228,9 @@ def steps_of_dp_sgd(power: float = 0.5) -> Finding:
     ]
     slope = -math.log(costs[-1] / costs[0]) / math.log(sizes[-1] / sizes[0])
     worked_out = n_squared_steps(n=100)
-    told = (
-        f"Epsilon falls like n to the power -{slope:.3f}, where -{power:g} is claimed; n = 100 and T = n^2 cost "
-        f"{worked_out.true:.3f} ({worked_out.true_replaced:.3f} with one record replaced), below the 1 of one known "
-        f"step. Lemma 1.2 with strong composition proves only ({worked_out.proved:.2f}, {worked_out.proved_delta:.3g})."
-    )
+    told = f"""Epsilon falls like n to the power -{slope:.3f}, where -{power:g} is claimed; n = 100 and T = n^2 cost
+        {worked_out.true:.3f} ({worked_out.true_replaced:.3f} with one record replaced), below the 1 of one known step.
+        Lemma 1.2 with strong composition proves only ({worked_out.proved:.2f}, {worked_out.proved_delta:.3g})."""
     numbers: dict[str, float] = {"power": slope, "epsilon_of_n_squared_steps": worked_out.true}
     numbers |= {"epsilon_replace_one": worked_out.true_replaced, "epsilon_by_strong_composition": worked_out.proved}
     numbers |= {"delta_by_strong_composition": worked_out.proved_delta}

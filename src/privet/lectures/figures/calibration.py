@@ -46,10 +46,9 @@ def constants_figure(
     check_delta(delta)
     at = np.geomspace(0.01, 30.0, 121) if epsilons is None else np.sort(np.asarray(epsilons, dtype=np.float64))
     if at.size < 2 or not (at[0] > 0 and math.isfinite(at[-1])):
-        raise InvalidParameter(
-            f"Expected at least two positive finite epsilons, got {at.size}, the least {at[0] if at.size else None}: "
-            "the rules divide by epsilon, and a curve needs two points. Use e.g. [0.1, 1, 10]."
-        )
+        raise InvalidParameter(f"""Expected at least two positive finite epsilons, got {at.size}, the least
+            {at[0] if at.size else None}: the rules divide by epsilon, and a curve needs two points. Use e.g. [0.1, 1,
+            10].""")
     least = np.array([exact_noise(epsilon=float(e), delta=delta, steps=steps, sensitivity=1.0) for e in at])
     drawn = []
     for style, (name, known) in zip(styles(), _distinct().items(), strict=False):

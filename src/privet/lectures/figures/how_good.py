@@ -84,9 +84,8 @@ def simulated_risk(method: str, *, n: int, d: int, epsilon: float, seeds: int = 
         "objective_perturbation": partial(objective_perturbation, free, budget=budget, radius=1.0),
     }
     if method not in solvers:
-        raise InvalidParameter(
-            f"Expected one of {', '.join(solvers)}, got {method!r}: nothing is run under that name. Use one of them."
-        )
+        raise InvalidParameter(f"""Expected one of {", ".join(solvers)}, got {method!r}: nothing is run under that name.
+            Use one of them.""")
     runs = [solvers[method](random=fixed_seed_invalidates_guarantee(seed)) for seed in range(seeds)]
     return float(np.mean([average_loss(problem, problem.domain.project(run.coef)) for run in runs])) - least
 
@@ -109,10 +108,8 @@ def risk_figure(against: Against, *, seeds: int = 2, runs: tuple[float, ...] | N
     'ε (nats)'
     """
     if against not in get_args(Against):
-        raise InvalidParameter(
-            f"Expected one of {', '.join(get_args(Against))}, got {against!r}: the bounds depend on nothing else that "
-            "is worth drawing. Use one of them."
-        )
+        raise InvalidParameter(f"""Expected one of {", ".join(get_args(Against))}, got {against!r}: the bounds depend on
+            nothing else that is worth drawing. Use one of them.""")
     low, high = _RANGE[against]
     at = sorted({_rounded(against, float(x)) for x in np.geomspace(low, high, 80)})
     fixed = ", ".join(f"{'ε' if k == 'epsilon' else k} = {v:,g}" for k, v in _BASE.items() if k != against)
