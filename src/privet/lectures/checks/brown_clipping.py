@@ -56,13 +56,10 @@ def adaptive_composition(share: float = 1.0) -> Finding:
         worst = max(worst, *(float((a - b).max()) for a, b in product(laws, laws)))
     total, delta = basic([Cost(cost) for cost in costs])
     claimed = share * math.fsum(costs)
-    return Finding.judged(
-        worst <= claimed * (1 + 1e-12) and delta == 0 and abs(total / claimed - 1) < 1e-12,
-        f"Of 200 adaptive strategies against steps of {listed(costs, 'g')} the worst transcript "
-        f"has a log ratio of {worst:.12g}; the library charges {total:.12g}.",
-        worst_log_ratio=worst,
-        charged=total,
-    )
+    told = f"""Of 200 adaptive strategies against steps of {listed(costs, "g")} the worst transcript has a log ratio of
+        {worst:.12g}; the library charges {total:.12g}."""
+    holds = worst <= claimed * (1 + 1e-12) and delta == 0 and abs(total / claimed - 1) < 1e-12
+    return Finding.judged(holds, told, worst_log_ratio=worst, charged=total)
 
 
 @check("55", mutant={"times": 1.9})
@@ -123,9 +120,8 @@ def clip_is_a_projection(constant: float = 1.0) -> Finding:
     told = f"""For 300 vectors of length up to {lengths.max():.0f} clipping is the projection on the ball of radius
         {gamma:g} to {off:.1e}, and their sum the library's to {total:.1e}; no two vectors move apart (factor
         {stretch:.3f} at most)."""
-    return Finding.judged(
-        off < 1e-12 and total < 1e-7 and stretch <= 1 + 1e-12, told, apart=off, sum_apart=total, largest_stretch=stretch
-    )
+    holds = off < 1e-12 and total < 1e-7 and stretch <= 1 + 1e-12
+    return Finding.judged(holds, told, apart=off, sum_apart=total, largest_stretch=stretch)
 
 
 @check("58", mutant={"constant": 0.5})
@@ -180,14 +176,11 @@ def sensitivity_of_clipped_averages(constant: float = 1.0) -> Finding:
         for name, total in zip(moves, there, strict=True):
             moves[name] = max(moves[name], float(np.linalg.norm(total.value - here.value)) / n)
     claimed = constant * 2 * C / n
-    return Finding.judged(
-        0.99 * claimed < moves["replace_one"] <= claimed and max(moves["zero_out"], moves["add_remove"]) <= C / n,
-        f"One of {n} records replaced moves the clipped average by {moves['replace_one']:.6f} at worst, where 2C/n = "
-        f"{2 * C / n:.6f}; zeroed out or removed, the divisor kept, by {moves['zero_out']:.6f} and "
-        f"{moves['add_remove']:.6f}.",
-        claimed=claimed,
-        table={f"move_by_{name}": move for name, move in moves.items()},
-    )
+    told = f"""One of {n} records replaced moves the clipped average by {moves["replace_one"]:.6f} at worst, where 2C/n
+        = {2 * C / n:.6f}; zeroed out or removed, the divisor kept, by {moves["zero_out"]:.6f} and
+        {moves["add_remove"]:.6f}."""
+    holds = 0.99 * claimed < moves["replace_one"] <= claimed and max(moves["zero_out"], moves["add_remove"]) <= C / n
+    return Finding.judged(holds, told, claimed=claimed, table={f"move_by_{name}": move for name, move in moves.items()})
 
 
 @check("61", mutant={"sign": -1.0})

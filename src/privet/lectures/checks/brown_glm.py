@@ -178,9 +178,8 @@ def langevin(temperature: float = 1.0) -> Finding:
     told = f"""Settled noise has variance {variance:.5f} of {gibbs / (1 - eta / 2):.5f}, which Langevin's temperature
         eta sigma^2/2 gives ({off:.1f} standard errors); with noise 1e-6 the path is plain descent to
         {from_plain:.1e}."""
-    return Finding.judged(
-        off < 5 and from_plain < 1e-5, told, variance=variance, standard_errors=off, apart_from_plain=from_plain
-    )
+    holds = off < 5 and from_plain < 1e-5
+    return Finding.judged(holds, told, variance=variance, standard_errors=off, apart_from_plain=from_plain)
 
 
 @check("43", mutant={"clip": 1.0})
@@ -190,14 +189,11 @@ def not_private_without_assumptions(clip: float = math.inf) -> Finding:
     problem = glm("squared", [[1.0]] * 100, [0.0] * 100, row_norm=1.0)
     refused = refuses(noisy_gradient_descent, problem, budget=BUDGET, radius=1.0)
     unbounded = gradient_bound(SquaredLoss(), row_norm=1.0) is None
+    told = f"""With noise 1 a step, a label of 10, 1e3, 1e5 among 100 costs epsilon {found[1e1]:.3g}, {found[1e3]:.3g},
+        {found[1e5]:.3g} at delta = 1e-5: no noise is enough for all. The library refuses to plan without a bound."""
+    holds = found[1e5] > 10 * found[1e3] > 100 * found[1e1] and refused and unbounded
     return Finding.judged(
-        found[1e5] > 10 * found[1e3] > 100 * found[1e1] and refused and unbounded,
-        f"With noise 1 a step, a label of 10, 1e3, 1e5 among 100 costs epsilon {found[1e1]:.3g}, {found[1e3]:.3g}, "
-        f"{found[1e5]:.3g} at delta = 1e-5: no noise is enough for all. The library refuses to plan without a bound.",
-        epsilon_of_10=found[1e1],
-        epsilon_of_1000=found[1e3],
-        epsilon_of_100000=found[1e5],
-        refused=refused,
+        holds, told, epsilon_of_10=found[1e1], epsilon_of_1000=found[1e3], epsilon_of_100000=found[1e5], refused=refused
     )
 
 

@@ -250,10 +250,7 @@ def other_ways(fit_networks: float = 1.0) -> Finding:
     costs = {f"epsilon_of_{name}": float(run(problem).guarantee.epsilon) for name, (problem, run) in ways.items()}
     taking = [name for name, (_, run) in ways.items() if not refuses(run, network)]
     finite = bool(np.isfinite(ways["zeroth_order"][1](network).coef).all())
-    return Finding.judged(
-        max(costs.values()) <= 1.0 and len(taking) == fit_networks and "zeroth_order" in taking and finite,
-        f"All five learn a linear model within epsilon = 1; of a network's loss {', '.join(taking)} makes something, "
-        f"the other {5 - len(taking)} refuse.",
-        take_networks=len(taking),
-        table=costs,
-    )
+    told = f"""All five learn a linear model within epsilon = 1; of a network's loss {", ".join(taking)} makes
+        something, the other {5 - len(taking)} refuse."""
+    holds = max(costs.values()) <= 1.0 and len(taking) == fit_networks and "zeroth_order" in taking and finite
+    return Finding.judged(holds, told, take_networks=len(taking), table=costs)

@@ -102,15 +102,12 @@ def rho_as_an_equality(constant: float = 1.0) -> Finding:
     """Take rho = epsilon^2/(k ln(1/delta)) at its word, and hold it on 408 pairs against the exact accountant."""
     multiplier = scaled("rho_as_equality", math.sqrt(constant))
     counts, truth, frontiers = _counts(multiplier), _selected(multiplier), first_falses(multiplier)
-    return Finding.judged(
-        counts["false_points_up_to_1"] == 0,
-        f"False at {counts['false_points']} of {counts['points']} points, {counts['false_points_up_to_1']} of "
-        f"{counts['points_up_to_1']} with epsilon up to 1. Asked for (1, 1e-5) it gives epsilon "
-        f"{truth['true_epsilon_at_1_1e-05']:.3f}, for (10, 1e-5) {truth['true_epsilon_at_10_1e-05']:.1f}; at "
-        f"delta = 1e-5 it is true up to {frontiers['first_false_at_1e-05']:.3g}.",
-        within=counts["false_points"] > 0,
-        table=counts | truth | frontiers,
-    )
+    told = f"""False at {counts["false_points"]} of {counts["points"]} points, {counts["false_points_up_to_1"]} of
+        {counts["points_up_to_1"]} with epsilon up to 1. Asked for (1, 1e-5) it gives epsilon
+        {truth["true_epsilon_at_1_1e-05"]:.3f}, for (10, 1e-5) {truth["true_epsilon_at_10_1e-05"]:.1f}; at delta = 1e-5
+        it is true up to {frontiers["first_false_at_1e-05"]:.3g}."""
+    holds = counts["false_points_up_to_1"] == 0
+    return Finding.judged(holds, told, within=counts["false_points"] > 0, table=counts | truth | frontiers)
 
 
 @check("114", mutant={"constant": 0.5})

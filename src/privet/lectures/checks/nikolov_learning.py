@@ -45,9 +45,8 @@ def binary_risk(wrong: float = 1.0) -> Finding:
     gap = uniform_convergence_gap(n=n, concepts=len(angles), failure_probability=beta, two_sided=True)
     told = f"""On {n:,} draws the mean binary loss of nine lines is within {off:.4f} of the probability of being wrong,
         angle/pi, where chance allows {gap:.4f}; the line that gave the labels has risk {empirical[0]:g}."""
-    return Finding.judged(
-        off <= gap and empirical[0] == 0, told, largest_difference=off, allowed=gap, risk_of_the_concept=empirical[0]
-    )
+    holds = off <= gap and empirical[0] == 0
+    return Finding.judged(holds, told, largest_difference=off, allowed=gap, risk_of_the_concept=empirical[0])
 
 
 @check("104", mutant={"baseline": 0.0})
@@ -187,6 +186,5 @@ def logistic_risk_is_convex(slope: float = 1.0) -> Finding:
     least = float(min(chord.min(), middle.min(), tangent.min()))
     told = f"""At 2,000 pairs the risk is below its chords by at least {chord.min():.1e}, at their middle by
         {middle.min():.1e}, and above its tangents by {tangent.min():.1e}."""
-    return Finding.judged(
-        least > -1e-12, told, below_chords=chord.min(), below_middles=middle.min(), above_tangents=tangent.min()
-    )
+    numbers = {"below_chords": chord.min(), "below_middles": middle.min(), "above_tangents": tangent.min()}
+    return Finding.judged(least > -1e-12, told, table=numbers)

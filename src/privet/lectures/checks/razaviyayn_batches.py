@@ -64,9 +64,8 @@ def shortcut_of_amplification(constant: float = 2.0) -> Finding:
     told = f"""For epsilon up to 1 the amplified epsilon is at most {worst:.6f} times rate × epsilon (e - 1 is the best
         constant). With 2 it is true at every rate up to epsilon {shortcut_limit():.5f}, at rates 0.1, 0.25 and 0.4 up
         to {listed(limits.values(), ".3f")}."""
-    return Finding.judged(
-        worst <= constant, told, largest_ratio=worst, limit_at_every_rate=shortcut_limit(), table=limits
-    )
+    holds = worst <= constant
+    return Finding.judged(holds, told, largest_ratio=worst, limit_at_every_rate=shortcut_limit(), table=limits)
 
 
 @check("93", mutant={"share": 0.5})
@@ -103,13 +102,10 @@ def proof_for_fixed_size(share: float = 1.0) -> Finding:
     tight = fixed_size(table=(0,) * 8, claimed_rate=share * 0.25)
     needed = [max(lines.worst, lines.worst_back) for lines in found]
     worst = max(*needed, tight.worst, tight.worst_back)
-    return Finding.judged(
-        worst <= 1 and max(lines.gap for lines in found) < 1e-15,
-        f"For batches of 1, 2, 4 and 6 of 8 records {listed(needed, '.3f')} of (m/n) delta is needed, and "
-        f"{tight.worst:.9f} where no one else counts.",
-        largest_share_of_delta=worst,
-        share_of_delta_at_worst=tight.worst,
-    )
+    told = f"""For batches of 1, 2, 4 and 6 of 8 records {listed(needed, ".3f")} of (m/n) delta is needed, and
+        {tight.worst:.9f} where no one else counts."""
+    holds = worst <= 1 and max(lines.gap for lines in found) < 1e-15
+    return Finding.judged(holds, told, largest_share_of_delta=worst, share_of_delta_at_worst=tight.worst)
 
 
 @check("95", mutant={"sign": -1.0})

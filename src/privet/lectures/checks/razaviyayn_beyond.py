@@ -100,14 +100,12 @@ def other_optimisers(with_svrg: float = 1.0) -> Finding:
     costs["svrg"] = epsilon(same, delta=1e-5, neighbours="add_remove")
     kept = variance_reduced.plan["differences"].noise_multiplier
     judged = [cost for name, cost in costs.items() if with_svrg or name != "svrg"]
-    return Finding.judged(
-        max(judged) <= costs["plain"] * (1 + 1e-12),
-        f"20 steps cost epsilon {costs['plain']:.4f} with plain steps, Adam, AdamW and Adafactor alike; SVRG with the "
-        f"same noise {costs['svrg']:.4f}, as its snapshots are full gradients. To keep epsilon it takes noise "
-        f"{kept:.3f} instead of 2.",
-        noise_for_the_same_price=kept,
-        table={f"epsilon_{name}": cost for name, cost in costs.items()},
-    )
+    told = f"""20 steps cost epsilon {costs["plain"]:.4f} with plain steps, Adam, AdamW and Adafactor alike; SVRG with
+        the same noise {costs["svrg"]:.4f}, as its snapshots are full gradients. To keep epsilon it takes noise
+        {kept:.3f} instead of 2."""
+    holds = max(judged) <= costs["plain"] * (1 + 1e-12)
+    numbers = {"noise_for_the_same_price": kept}
+    return Finding.judged(holds, told, table=numbers | {f"epsilon_{name}": cost for name, cost in costs.items()})
 
 
 @check("98", mutant={"sign": -1.0})
@@ -169,9 +167,8 @@ def tails_computed_or_bounded(sign: float = 1.0) -> Finding:
     told = f"""100 answers of 0.1 at epsilon 3: delta is {shown["numerical_at_3"]:.3g} numerically,
         {shown["chernoff_at_3"]:.3g} by Chernoff's bound with the true moments, {shown["advanced_at_3"]:.3g} by advanced
         composition."""
-    return Finding.judged(
-        min(gaps) >= 0 and off < 1e-3, told, least_gap=min(gaps), distance_from_closed_form=off, table=shown
-    )
+    holds = min(gaps) >= 0 and off < 1e-3
+    return Finding.judged(holds, told, least_gap=min(gaps), distance_from_closed_form=off, table=shown)
 
 
 @check("101", mutant={"exponent": 0.5})
@@ -226,12 +223,11 @@ def models_or_outputs(growth: float = 0.0) -> Finding:
     outputs = [epsilon(RandomizedResponse(epsilon=0.1) * c, delta=1e-5, neighbours="replace_one") for c in counts]
     noisy = [epsilon(Gaussian(noise_multiplier=10.0) * c, delta=1e-5, neighbours="replace_one") for c in counts]
     off = max(abs(cost / count**growth - 1) for cost, count in zip(models, counts, strict=True))
+    told = f"""After 1, 100 and 10,000 questions the records were read {records.times} times, all in training, and the
+        private model has cost {listed(models, ".3f")}; answers made private one by one cost {listed(outputs, ".3g")}
+        (randomised) or {listed(noisy, ".3g")} (Gaussian noise)."""
+    holds = off < 1e-6 and outputs[0] < outputs[1] < outputs[2] and noisy[0] < noisy[1] < noisy[2]
+    numbers = {"model": models[-1], "reads": records.times}
     return Finding.judged(
-        off < 1e-6 and outputs[0] < outputs[1] < outputs[2] and noisy[0] < noisy[1] < noisy[2],
-        f"After 1, 100 and 10,000 questions the records were read {records.times} times, all in training, and the "
-        f"private model has cost {listed(models, '.3f')}; answers made private one by one cost "
-        f"{listed(outputs, '.3g')} (randomised) or {listed(noisy, '.3g')} (Gaussian noise).",
-        model=models[-1],
-        reads=records.times,
-        table={f"outputs_at_{count}": cost for count, cost in zip(counts, outputs, strict=True)},
+        holds, told, table=numbers | {f"outputs_at_{count}": cost for count, cost in zip(counts, outputs, strict=True)}
     )

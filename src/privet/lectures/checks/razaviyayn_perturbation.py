@@ -187,6 +187,5 @@ def tilted_median(probability: float = 0.5, full: bool = False) -> Finding:
     told = f"""The moved point comes out with probability {listed(seen.values(), ".3f")} for tilts of standard deviation
         0.1, 1, 2 and 5 (Phi(2/s) - 1/2 to {off:.1f} standard errors): 1/2 as the tilt vanishes. The library refuses the
         kink."""
-    return Finding.judged(
-        near < 5 and off < 5 and refused and left == -right, told, within=True, standard_errors=off, table=seen
-    )
+    holds = near < 5 and off < 5 and refused and left == -right
+    return Finding.judged(holds, told, within=True, standard_errors=off, table=seen)

@@ -34,9 +34,8 @@ def definition_of_privacy(exponent: float = 1.0) -> Finding:
     needed = events @ p - math.exp(exponent * eps) * (events @ q)
     priced = delta(Gaussian(noise_multiplier=1 / mu), epsilon=eps, neighbours="add_remove")
     told = f"Of {len(events):,} events the worst needs a delta of {needed.max():.9f}; the library says {priced:.9f}."
-    return Finding.judged(
-        abs(float(needed.max()) / priced - 1) < 1e-9, told, events=len(events), worst_event=needed.max(), delta=priced
-    )
+    holds = abs(float(needed.max()) / priced - 1) < 1e-9
+    return Finding.judged(holds, told, events=len(events), worst_event=needed.max(), delta=priced)
 
 
 @check("66", mutant={"drawn_from_first": 0.0})
@@ -132,13 +131,10 @@ def mean_of_bounded_vectors(constant: float = 1.0) -> Finding:
         pairs = _clipped_sums(rng.normal(size=(n, 2)), c, "replace_one")
         worst[f"move_for_{n}"] = max(float(np.linalg.norm(a - b)) for a, b in pairs) / n
     claimed = constant * 2 * c / n
-    return Finding.judged(
-        all(abs(move / (constant * 2 * c / int(name[9:])) - 1) < 1e-6 for name, move in worst.items()),
-        f"The mean of {n} vectors of norm at most {c:g} moves by up to {worst[f'move_for_{n}']:.6f}; 2c/n is "
-        f"{claimed:.6f}.",
-        claimed=claimed,
-        table=worst,
-    )
+    told = f"""The mean of {n} vectors of norm at most {c:g} moves by up to {worst[f"move_for_{n}"]:.6f}; 2c/n is
+        {claimed:.6f}."""
+    holds = all(abs(move / (constant * 2 * c / int(name[9:])) - 1) < 1e-6 for name, move in worst.items())
+    return Finding.judged(holds, told, claimed=claimed, table=worst)
 
 
 @check("71", mutant={"peeks": 0.5})
@@ -239,10 +235,8 @@ def tighter_notions(sign: float = 1.0) -> Finding:
         gaps += [sign * (b - a) for a, b in pairwise(costs)] + [sign * (costs[-1] - optimal)]
     mu = 2 * math.sqrt(1_000) / 50
     off = abs(shown["closed"] / epsilon_bounds(mu, 1e-5)[1] - 1)
-    return Finding.judged(
-        min(gaps) >= 0 and off < 1e-9 and delta_bounds(mu, shown["closed"])[0] <= 1e-5,
-        f"1,000 Gaussian steps cost {', '.join(f'{cost:.3f} ({name})' for name, cost in shown.items())}: each theorem "
-        "is looser than the one before, and optimal composition is a little tighter than advanced.",
-        least_gap=min(gaps),
-        table={f"epsilon_{name}": cost for name, cost in shown.items()},
-    )
+    told = f"""1,000 Gaussian steps cost {", ".join(f"{cost:.3f} ({name})" for name, cost in shown.items())}: each
+        theorem is looser than the one before, and optimal composition is a little tighter than advanced."""
+    holds = min(gaps) >= 0 and off < 1e-9 and delta_bounds(mu, shown["closed"])[0] <= 1e-5
+    numbers = {"least_gap": min(gaps)}
+    return Finding.judged(holds, told, table=numbers | {f"epsilon_{name}": cost for name, cost in shown.items()})

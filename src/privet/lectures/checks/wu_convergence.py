@@ -146,9 +146,8 @@ def beyond_convex(start: float = 1.0) -> Finding:
     gaps = [average_loss(problem, w) - float(problem.plain_gradient(w) @ w) for w in points]
     told = f"""From {start:g}, where the curve bends down, the average excess is {excess:.4f} and the convex bound
         {allowed:.4f}; L(w) - L* exceeds <g, w - w*> by {max(gaps):.2g} at most."""
-    return Finding.judged(
-        excess <= allowed and max(gaps) <= 1e-12, told, average_excess=excess, bound=allowed, largest_gap=max(gaps)
-    )
+    holds = excess <= allowed and max(gaps) <= 1e-12
+    return Finding.judged(holds, told, average_excess=excess, bound=allowed, largest_gap=max(gaps))
 
 
 @check("30", mutant={"factor": 4.0})

@@ -69,13 +69,10 @@ def subgradients(factor: float = 1.0) -> Finding:
         problem = pointwise(loss, [[1.0]] * 3, [-1.0, 0.0, 1.0], domain=l2_ball(radius=2.0))
         found = projected_gradient_descent(problem, steps=399, step_size=2.0 / 20.0, start=np.array([-2.0]))
         excess.append(average_loss(problem, found.released) - 2.0 / 3.0)
-    return Finding.judged(
-        worst <= 1e-12 and max(excess) <= 4.0 / 20.0,
-        f"No tangent rises above its loss (by {max(worst, 0.0):.1e} at most), and three choices at the kink of a "
-        f"median end within {max(excess):.4f} of the optimum, where 0.2 is promised.",
-        tangent_above_loss=worst,
-        largest_excess=max(excess),
-    )
+    told = f"""No tangent rises above its loss (by {max(worst, 0.0):.1e} at most), and three choices at the kink of a
+        median end within {max(excess):.4f} of the optimum, where 0.2 is promised."""
+    holds = worst <= 1e-12 and max(excess) <= 4.0 / 20.0
+    return Finding.judged(holds, told, tangent_above_loss=worst, largest_excess=max(excess))
 
 
 class _Counted(Inner):
@@ -128,13 +125,10 @@ def local_minima(barrier: float = 1.0) -> Finding:
 
     well, bowl = ends(barrier), ends(0.0)
     stuck = well[1] - well[0]
-    return Finding.judged(
-        stuck > 0.1 and abs(bowl[1] - bowl[0]) < 1e-6,
-        f"From the right, descent in a double well stops {stuck:.3f} above its minimum; in a convex bowl the side "
-        f"does not matter ({abs(bowl[1] - bowl[0]):.1e}).",
-        excess_of_local_minimum=stuck,
-        excess_in_bowl=abs(bowl[1] - bowl[0]),
-    )
+    told = f"""From the right, descent in a double well stops {stuck:.3f} above its minimum; in a convex bowl the side
+        does not matter ({abs(bowl[1] - bowl[0]):.1e})."""
+    holds = stuck > 0.1 and abs(bowl[1] - bowl[0]) < 1e-6
+    return Finding.judged(holds, told, excess_of_local_minimum=stuck, excess_in_bowl=abs(bowl[1] - bowl[0]))
 
 
 @check("05", mutant={"divisor": 2.0})
@@ -215,9 +209,8 @@ def algorithm_2(noise: float = 1.0) -> Finding:
     from_mean = apart(points.mean(axis=0), average)
     told = f"""The noise in {drawn.size} coordinates has standard deviation {deviation:.6f} of {noise * sigma:.6f}
         ({off:.1f} standard errors), and the output is the mean of w_0 to w_{len(points) - 1} to {from_mean:.1e}."""
-    return Finding.judged(
-        off < 5 and from_mean < 1e-9, told, noise_stddev=deviation, standard_errors=off, average_apart=from_mean
-    )
+    holds = off < 5 and from_mean < 1e-9
+    return Finding.judged(holds, told, noise_stddev=deviation, standard_errors=off, average_apart=from_mean)
 
 
 @check("10", mutant={"factor": 0.9})
@@ -233,13 +226,10 @@ def releasing_less_costs_no_more(factor: float = 1.0) -> Finding:
 
     average, last = mu("average", T - 1) / math.sqrt(T), mu("last", T) / math.sqrt(T)
     closed = math.sqrt(3 * (T - 1) / (2 * (2 * T - 1)))
-    return Finding.judged(
-        average <= factor and last <= factor * (1 + 1e-12) and abs(average - closed) < 1e-12,
-        f"For a linear loss and T = {T} the last iterate has {last:.6f} of the transcript's μ, the average "
-        f"{average:.6f}: never more than all of it.",
-        last_of_all=last,
-        average_of_all=average,
-    )
+    told = f"""For a linear loss and T = {T} the last iterate has {last:.6f} of the transcript's μ, the average
+        {average:.6f}: never more than all of it."""
+    holds = average <= factor and last <= factor * (1 + 1e-12) and abs(average - closed) < 1e-12
+    return Finding.judged(holds, told, last_of_all=last, average_of_all=average)
 
 
 @check("11", mutant={"constant": 0.5})

@@ -95,9 +95,8 @@ def dp_sgd_step(noise: float = 1.0) -> Finding:
     told = f"""Each of {steps} steps is the gradient of one record plus noise of standard deviation {deviation:.4f},
         where {claimed:g} is claimed ({off:.1f} standard errors); either record is chosen equally often
         ({uneven:.1f})."""
-    return Finding.judged(
-        off < 5 and uneven < 5, told, noise_stddev=deviation, standard_errors=off, standard_errors_of_choice=uneven
-    )
+    holds = off < 5 and uneven < 5
+    return Finding.judged(holds, told, noise_stddev=deviation, standard_errors=off, standard_errors_of_choice=uneven)
 
 
 @check("15", mutant={"factor": 0.5})
@@ -166,13 +165,10 @@ def survey(percent: float = 0.001) -> Finding:
     """Amplify by the library, and compare with randomised response on a survey of 0.001 %, worked out by hand."""
     by_hand, claimed = worked.survey(), worked.survey(share=percent / 100)
     found, known = claimed.by_the_lemma, claimed.known_participant
-    return Finding.judged(
-        abs(found / by_hand.by_hand - 1) < 1e-9 and abs(known - 0.5) < 1e-12,
-        f"With a secret list the process is ({found:.6e}, 0)-private; for somebody known to be in it {known:.3g}, all "
-        "of the survey's own epsilon.",
-        epsilon=found,
-        epsilon_of_known_participant=known,
-    )
+    told = f"""With a secret list the process is ({found:.6e}, 0)-private; for somebody known to be in it {known:.3g},
+        all of the survey's own epsilon."""
+    holds = abs(found / by_hand.by_hand - 1) < 1e-9 and abs(known - 0.5) < 1e-12
+    return Finding.judged(holds, told, epsilon=found, epsilon_of_known_participant=known)
 
 
 @check("19", mutant={"share": 0.5})
