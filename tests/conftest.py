@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -14,11 +15,19 @@ from hypothesis import settings
 
 from privet.sums import compiled
 
+# What collection makes lives as long as the run: no use in looking through it again and again for what could be freed.
+gc.disable()
+
 # On a shared machine one slow example says nothing of the code; time is measured by the benchmarks.
 # The same examples every time, so that a red run means a changed project; HYPOTHESIS_PROFILE=search looks for new ones.
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("search", deadline=None, max_examples=1500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="module", params=["numpy", "compiled"])
