@@ -27,6 +27,7 @@ from privet.losses import (
     SquaredLoss,
     loss_named,
 )
+from privet.problems import records
 
 LOSSES: list[Any] = [
     SquaredLoss(),
@@ -170,11 +171,12 @@ class Kinked:
         return self.inner.gradients(theta, X, y)
 
 
-def test_the_number_of_records_cannot_change_a_records_gradient() -> None:
+def test_the_number_of_records_cannot_change_a_records_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Per-record gradients that jump at the last bit of ⟨x, θ⟩ stay put when a record joins (docs/footguns.md, 4, 5).
 
     Found by this test: blocks of the realised size let one record more move a sum by 6 clips.
     """
+    monkeypatch.setattr(records, "check_alone", lambda *_: "")  # made-up records say nothing here, and take long
     rng = np.random.default_rng(0)
     for _ in range(40):
         d, n = int(rng.integers(3, 40)), int(rng.integers(2, 90))
