@@ -4,7 +4,6 @@ import json
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -121,7 +120,8 @@ def compare(run: Event, neighbours: Neighbours, delta: float, as_json: bool, plo
     comparison = accounting.compare(run, delta=delta, neighbours=neighbours)
     rows = [asdict(row) for row in comparison.rows]
     draw(lambda: report.comparison_figure(run, delta=delta, neighbours=neighbours), plot)
-    answer(f"{run!r}\n{comparison}", _record(run, neighbours) | {"delta": delta, "rows": rows}, as_json=as_json)
+    record = {"neighbours": neighbours, "event": json.loads(to_json(run)), "delta": delta, "rows": rows}
+    answer(f"{run!r}\n{comparison}", record, as_json=as_json)
 
 
 @main.command(epilog="Python: privet.accounting.profile(run, epsilons, neighbours=...)")
@@ -203,10 +203,6 @@ def _round_grid(end: float) -> NDArray[np.float64]:
     scale = 10.0 ** math.floor(math.log10(end / 10))
     step = next(scale * unit for unit in (1, 2, 5, 10) if scale * unit >= end / 10)
     return np.array([round(step * place, 12) for place in range(math.ceil(end / step) + 1)])
-
-
-def _record(run: Event, neighbours: Neighbours) -> dict[str, Any]:
-    return {"neighbours": neighbours, "event": json.loads(to_json(run))}
 
 
 for _command in (fit, lectures, plan, predict, schema):

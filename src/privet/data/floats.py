@@ -158,7 +158,6 @@ def _check_width(width: int, name: str) -> None:
 
 
 def _wrong_dimensions(dimensions: int, name: str) -> InvalidParameter:
-    return InvalidParameter(
-        f"Expected {name} to have rows and columns, got an array of dim {dimensions}: features could not be told "
-        "apart. Reshape your data with .reshape(-1, 1) if it is one feature, with .reshape(1, -1) if it is one row."
-    )
+    return InvalidParameter(f"""Expected {name} to have rows and columns, got an array of dim {dimensions}: features
+        could not be told apart. Reshape your data with .reshape(-1, 1) if it is one feature, with .reshape(1, -1) if it
+        is one row.""")

@@ -145,7 +145,7 @@ def lectures_prescription(
         true_epsilon=problem.rule.true_epsilon(epsilon=problem.epsilon, delta=problem.delta, steps=steps),
         private=problem.rule.is_true(epsilon=problem.epsilon, delta=problem.delta, steps=steps),
         explicit=explicit,
-        remark=text.remark,
+        remark=_REMARKS[theorem],
     )
 
 
@@ -229,36 +229,19 @@ class _Text(NamedTuple):
     rule: str
     method: Method
     prescribe: Callable[[_Printed], _Prescribed]
-    remark: str
 
 
 _TEXTS: dict[Theorem, _Text] = {
-    "theorem_2_6": _Text(
-        "Wu, lecture 13, theorem 2.6",
-        "lemma_1_1",
-        "average",
-        _theorem_2_6,
-        "the O(·) hides (9 + 1/Λ)/2; R is the diameter, where a start at the centre needs the radius only",
-    ),
-    "theorem_4_1": _Text(
-        "Brown, lecture 13, theorem 4.1",
-        "claim_3_2",
-        "rank",
-        _theorem_4_1,
-        "claim 3.2 lacks a √2; with its noise 4 rank Λ follows where 2 rank Λ is printed, with enough noise 8",
-    ),
+    "theorem_2_6": _Text("Wu, lecture 13, theorem 2.6", "lemma_1_1", "average", _theorem_2_6),
+    "theorem_4_1": _Text("Brown, lecture 13, theorem 4.1", "claim_3_2", "rank", _theorem_4_1),
     "shamir_zhang": _Text(
-        "Razaviyayn, lecture 11, excess risk of DP-GD",
-        "advanced_composition",
-        "last",
-        _shamir_zhang,
-        "advanced composition wastes noise, the last iterate with c/√t a logarithm; use 'last_linear'",
+        "Razaviyayn, lecture 11, excess risk of DP-GD", "advanced_composition", "last", _shamir_zhang
     ),
-    "nikolov": _Text(
-        "Nikolov, CSC2412, private gradient descent",
-        "rho",
-        "nikolov",
-        _nikolov,
-        "noise by kρ + √(2kρΛ) = ε, not by the printed ≈; G = √(d+1), where the ball gives a little less",
-    ),
+    "nikolov": _Text("Nikolov, CSC2412, private gradient descent", "rho", "nikolov", _nikolov),
+}
+_REMARKS: dict[Theorem, str] = {
+    "theorem_2_6": "the O(·) hides (9 + 1/Λ)/2; R is the diameter, where a start at the centre needs the radius only",
+    "theorem_4_1": "claim 3.2 lacks a √2; its noise gives 4 rank Λ where 2 rank Λ is printed, enough noise 8",
+    "shamir_zhang": "advanced composition wastes noise, the last iterate with c/√t a logarithm; use 'last_linear'",
+    "nikolov": "noise by kρ + √(2kρΛ) = ε, not by the printed ≈; G = √(d+1), where the ball gives a little less",
 }

@@ -157,7 +157,5 @@ def _writing(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _unusable(error: Exception) -> InvalidParameter:
-    return InvalidParameter(
-        f"Expected the account's file to be readable and writable, got {type(error).__name__}: without it nothing may "
-        "be spent. Check the path, or restore the file."
-    )
+    return InvalidParameter(f"""Expected the account's file to be readable and writable, got {type(error).__name__}:
+        without it nothing may be spent. Check the path, or restore the file.""")

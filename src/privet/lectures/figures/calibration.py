@@ -72,7 +72,8 @@ def constants_figure(
             if at[0] < frontier < at[-1]:
                 axes.plot(frontier, 1.0, marker="o", color=style["color"], linestyle="none", zorder=3)
         _label(axes, [(float(ratios[-1]), name, frontier, style["color"]) for name, style, ratios, frontier in drawn])
-        axes.set_yticks(*_ticks((0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10, 20, 50, *_tens(high)), low, high))
+        tens = [10.0**k for k in range(2, 1 + math.ceil(math.log10(high)))]
+        axes.set_yticks(*_ticks((0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10, 20, 50, *tens), low, high))
         axes.set_xticks(*_ticks((0.001, 0.01, 0.1, 1, 10, 100, 1000), float(at[0]), float(at[-1])))
         axes.minorticks_off()
     return figure
@@ -111,10 +112,6 @@ def _single_step(known: Rule) -> bool:
 def _near(value: float) -> str:
     """Three significant digits, without an exponent where it can be read."""
     return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _tens(high: float) -> Iterable[float]:
-    return (10.0**k for k in range(2, 1 + math.ceil(math.log10(high))))
 
 
 def _ticks(places: Iterable[float], low: float, high: float) -> tuple[list[float], list[str]]:
