@@ -117,7 +117,8 @@ def shared(
 
 def workers_for(values: int, blocks: int, threads: int | None) -> int:
     """How many threads are worth it."""
-    return max(1, min(threads if threads is not None else min(os.cpu_count() or 1, values // _WORTH_A_THREAD), blocks))
+    wanted = min(blocks, values // _WORTH_A_THREAD if threads is None else threads)
+    return max(1, min(wanted, os.cpu_count() or 1) if threads is None and wanted > 1 else wanted)
 
 
 def pooled(
