@@ -18,6 +18,7 @@ from privet.preprocessing.scaling import Scaling, given_scaling, scaling_from
 from privet.preprocessing.whitening import Whitener
 from privet.problems import GroupedProblem, LinearProblem
 from privet.sums import bounded_table
+from privet.sums.blocks import blas
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -113,7 +114,11 @@ def whitened_scaling(data: Records, scaling: Scaling, posed: Posed, whitener: Wh
     def problem(scaled: Scaling) -> LinearProblem | GroupedProblem:
         return prepared_problem(data, scaled, posed, alpha=0.0)
 
-    return whitener.run(scaling, problem, lambda scaled: np.where(present, scaled.norms(X), np.nan), meter)
+    def norms(scaled: Scaling) -> Vector:
+        with blas().limit(limits=1):  # blocks are too small for threads to help each other
+            return np.where(present, scaled.norms(X), np.nan)
+
+    return whitener.run(scaling, problem, norms, meter)
 
 
 def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: float) -> LinearProblem | GroupedProblem:
@@ -123,9 +128,9 @@ def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: fl
         loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
     keep = np.asarray(loss.admissible(labels), dtype=bool)
     rows = scaling.rows(data.table)
-    table = bounded_table(
-        data.table if rows is None else rows, row_norm=1.0, keep=keep, prepare=scaling.prepare if rows is None else None
-    )
+    source, prepare = (data.table, scaling.prepare) if rows is None else (rows, None)
+    with blas().limit(limits=1):
+        table = bounded_table(source, row_norm=1.0, keep=keep, prepare=prepare)
     known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), Ridge(alpha=alpha)
     if data.people is None:
         return LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)

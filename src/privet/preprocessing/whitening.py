@@ -57,8 +57,11 @@ class Whitening:
 
     def rows(self, features: Vector) -> Vector:
         """The images of rows of features. Private in, private out."""
-        whole = np.rint(np.ldexp(features, _BITS))
-        return np.asarray((whole @ self.units) * (self.steps * 2.0**-_BITS) - self.origin)
+        whole = features * 2.0**_BITS
+        turned: Vector = np.dot(np.rint(whole, out=whole), self.units)
+        turned *= self.steps * 2.0**-_BITS
+        turned -= self.origin
+        return turned
 
     def after(self, mean: Vector, matrix: Vector) -> "Whitening":
         """This map, then z ↦ (z − mean) · matrix, as one."""
