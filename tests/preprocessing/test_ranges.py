@@ -82,7 +82,7 @@ def test_mutants_of_the_histogram_are_caught(spied: Any, monkeypatch: pytest.Mon
         return max(float(np.linalg.norm(a - b)) for a, b in zip(with_it.sums, without.sums, strict=True))
 
     assert move() <= reach
-    usual = ranges._histogram
+    usual = ranges.bin_counts
 
     def two_bins(values: np.ndarray, edges: np.ndarray, log: bool) -> np.ndarray:
         return usual(values, edges) + np.roll(usual(values, edges), 1)
@@ -91,7 +91,7 @@ def test_mutants_of_the_histogram_are_caught(spied: Any, monkeypatch: pytest.Mon
         return 2 * usual(values, edges)
 
     for mutant in (two_bins, twice):
-        monkeypatch.setattr(ranges, "_histogram", mutant)
+        monkeypatch.setattr(ranges, "bin_counts", mutant)
         assert move() > reach
 
 

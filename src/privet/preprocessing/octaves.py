@@ -20,7 +20,7 @@ _WIDTHS = (1, 2, 3, 4, 6, 8, 12)  # of a run of octaves that holds all values of
 _TIGHT = 2  # so wide a run, if it holds them all, says where they begin, too
 _ZERO = 3.0  # standard deviations from which there are zeros
 _SURE = 6.0  # logarithm of how much likelier a range must be than an empty column
-_HEDGE = 0.8  # probability with which an end is beyond the true one
+_HEDGE = 0.65  # probability with which an end is beyond the true one
 _STRANGERS = 2.0  # columns that the prior is worth, beside those that are learnt together
 _FALSE = 1e-6  # probability that any octave of any column looks as if it stood out by itself
 

@@ -13,13 +13,11 @@ from privet.data.cells import Numbers
 from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
+from privet.preprocessing.bins import bin_counts, edges_of, trimmed
 from privet.preprocessing.octaves import COARSE, OCTAVES, likely_ranges, octave_counts, sure_octaves
 from privet.privacy import Neighbours
 from privet.randomness import Random, why_invalid
 
-_BELIEVED = 1.0  # standard deviations beyond `tail` up to which a tail of the bins is dropped
-_TAIL_SEEN = 0.02  # of all records: where noise hides more, one more bin is kept at either end
-_BLOCK = 1 << 15  # values that are counted together
 _NARROWER = 0.25  # part of a declared range below which the range that was learnt inside is used
 _FEW, _MANY = 40.0, 200.0  # records a standard deviation from which bins are worth having once, and twice
 
@@ -133,19 +131,19 @@ class RangeFinder:
         for _ in range(self.rounds):
             meter.open(bins, count=len(values[0]))
             edges = [
-                _edges(*ends, self.bins, log=name in self.log) for name, ends in zip(self.columns, found, strict=True)
+                edges_of(*ends, self.bins, log=name in self.log) for name, ends in zip(self.columns, found, strict=True)
             ]
             fine = meter.noisy_counts(
                 bins,
                 np.stack(
                     [
-                        _histogram(x, e, log=name in self.log)
+                        bin_counts(x, e, log=name in self.log)
                         for name, x, e in zip(self.columns, values, edges, strict=True)
                     ]
                 ),
             )
             found = [
-                _trimmed(counts, e, meter.noise_stddev(bins), self.tail, records)
+                trimmed(counts, e, meter.noise_stddev(bins), self.tail, records)
                 for counts, e in zip(fine, edges, strict=True)
             ]
         sure = [guess.sure for guess in guesses]
@@ -260,43 +258,3 @@ def _proper(low: float, high: float, hull: tuple[float, float] | None, *, log: b
 def _inside(ends: tuple[float, float], hull: tuple[float, float] | None) -> tuple[float, float]:
     """What was learnt, if nothing was declared or it is much narrower; else that."""
     return ends if hull is None or ends[1] - ends[0] < _NARROWER * (hull[1] - hull[0]) else hull
-
-
-def _edges(low: float, high: float, bins: int, *, log: bool) -> Vector:
-    edges = np.linspace(math.log1p(low), math.log1p(high), bins + 1) if log else np.linspace(low, high, bins + 1)
-    edges = np.expm1(edges) if log else edges
-    edges[0], edges[-1] = low, high
-    return edges
-
-
-def _histogram(values: Vector, edges: Vector, *, log: bool = False) -> IntArray:
-    """Each value in one of the bins, those outside in the outermost; NaN in none."""
-    bins = len(edges) - 1
-    counts = np.zeros(bins + 2, dtype=np.int64)
-    low, high = (math.log1p(edges[0]), math.log1p(edges[-1])) if log else (edges[0], edges[-1])
-    with np.errstate(all="ignore"):  # what is beyond all floats is outside
-        for first in range(0, len(values), _BLOCK):
-            block = values[first : first + _BLOCK]
-            place = (np.log1p(np.maximum(block, edges[0])) if log else block) - low
-            place *= bins / (high - low)
-            np.clip(np.ceil(place, out=place), 1, bins, out=place)
-            np.copyto(place, bins + 1, where=np.isnan(place))
-            counts += np.bincount(place.astype(np.int64), minlength=bins + 2)
-    return counts[1:-1]
-
-
-def _trimmed(counts: Vector, edges: Vector, stddev: float, tail: float, records: float) -> tuple[float, float]:
-    """Drop as many bins from either end as may hold no more than `tail` of all records; post-processing."""
-    bins, total = len(counts), min(max(float(counts.sum()), stddev), records)
-
-    def dropped(ordered: Vector) -> int:
-        blur, held = stddev * np.sqrt(np.arange(1, bins + 1)), np.cumsum(ordered)
-        few = held <= tail * total + _BELIEVED * blur
-        places = np.flatnonzero(few[: np.argmax(np.append(held, np.inf) > total / 2)])
-        first = int(places[-1]) + 1 if places.size else 0
-        return first - (first > 0 and blur[first - 1] > _TAIL_SEEN * total)
-
-    first, last = dropped(counts), bins - dropped(counts[::-1])
-    if first >= last:
-        first, last = 0, bins
-    return float(edges[first]), float(edges[last])
