@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from privet.accounting import Gaussian, epsilon
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter
-from privet.preprocessing import octaves, private_ranges, ranges
+from privet.preprocessing import bins, octaves, private_ranges, ranges
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_invalidates_guarantee
 
@@ -82,7 +82,7 @@ def test_mutants_of_the_histogram_are_caught(spied: Any, monkeypatch: pytest.Mon
         return max(float(np.linalg.norm(a - b)) for a, b in zip(with_it.sums, without.sums, strict=True))
 
     assert move() <= reach
-    usual = ranges.bin_counts
+    usual = bins.bin_counts
 
     def two_bins(values: np.ndarray, edges: np.ndarray, log: bool) -> np.ndarray:
         return usual(values, edges) + np.roll(usual(values, edges), 1)
