@@ -48,7 +48,7 @@ from privet.estimators import (
     fit_table,
 )
 from privet.estimators import linear as linear_module
-from privet.estimators import table_model as table_module
+from privet.estimators import table_outline as table_module
 from privet.estimators.outline import outlined
 from privet.plan import Meter, Plan
 from privet.plan.influence import Computed

@@ -37,6 +37,8 @@ from privet.preprocessing import (
 from privet.problems import GroupedProblem, LinearProblem
 from privet.sums import curvature_sum, norm_counts, sandwich_sums
 
+pytestmark = pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")  # nothing is there to learn
+
 ROWS = 1200
 EMPTY = np.full((ROWS, 3), np.nan)
 SPARSE = sparse.csr_matrix((np.full(3 * ROWS, np.nan), np.tile(np.arange(3), ROWS), np.arange(0, 3 * ROWS + 1, 3)))

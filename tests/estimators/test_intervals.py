@@ -112,9 +112,9 @@ def test_every_release_is_in_the_guarantee(kind: Any, neighbours: Neighbours) ->
     Gradient, Hessian, their second moment and the altered rows; where the loss bounds no gradient, also their norms.
     """
     X, y = table(4000, 0, kind is LogisticRegression)
-    known = {"records": 4000} if neighbours == "add_remove" else {}
+    known: dict[str, Any] = {"records": 4000} if neighbours == "add_remove" else {}
     fitted = model(kind, epsilon=2.0, delta=1e-6, neighbours=neighbours, **known).fit(X, y)
-    known |= {"solver": "fixed_hessian"}
+    known |= {"solver": "fixed_hessian", "bounds_exact": True}
     plain = model(kind, epsilon=2.0, delta=1e-6, neighbours=neighbours, inference=0.0, **known).fit(X, y)
     assert fitted.guarantee_.epsilon <= 2.0
     assert accounting.epsilon(fitted.plan_.event, delta=1e-6, neighbours=neighbours) <= 2.0

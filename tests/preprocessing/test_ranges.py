@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from privet.accounting import Gaussian, epsilon
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter
-from privet.preprocessing import private_ranges, ranges
+from privet.preprocessing import bins, octaves, private_ranges, ranges
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_invalidates_guarantee
 
@@ -82,16 +82,16 @@ def test_mutants_of_the_histogram_are_caught(spied: Any, monkeypatch: pytest.Mon
         return max(float(np.linalg.norm(a - b)) for a, b in zip(with_it.sums, without.sums, strict=True))
 
     assert move() <= reach
-    usual = ranges._histogram
+    usual = bins.bin_counts
 
-    def two_bins(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    def two_bins(values: np.ndarray, edges: np.ndarray, log: bool) -> np.ndarray:
         return usual(values, edges) + np.roll(usual(values, edges), 1)
 
-    def twice(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    def twice(values: np.ndarray, edges: np.ndarray, log: bool) -> np.ndarray:
         return 2 * usual(values, edges)
 
     for mutant in (two_bins, twice):
-        monkeypatch.setattr(ranges, "_histogram", mutant)
+        monkeypatch.setattr(ranges, "bin_counts", mutant)
         assert move() > reach
 
 
@@ -150,21 +150,20 @@ def test_empty_bad_and_constant_columns_give_some_range(values: list[Any], log: 
         assert low >= 0 or not log
 
 
-def test_noise_alone_rarely_makes_an_octave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A far octave is believed only at 4.5 deviations: over 400 columns of ones, the range stays within [1, 2].
+def test_noise_alone_makes_no_octave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A far octave is believed by itself only if that is false once in a million fits: of 400 columns of ones, none is.
 
-    161 bins: 160 · 3.4e-6 = 5.4e-4 a column, 0.2 in 400; more than 3 false octaves have probability 6e-5.
-    Mutant: believing at 3 deviations gives one in five columns a false range.
+    Each range stays within an octave of (0.5, 1]. Mutant: believing at 2.2 deviations gives most columns a false range.
     """
     table = {str(i): np.ones(2000) for i in range(400)}
 
     def wrong() -> int:
         random = fixed_seed_invalidates_guarantee(3)
         found = private_ranges(table, columns=list(table), noise_multiplier=2.0, neighbours="zero_out", random=random)
-        return sum(not (1 <= low < high <= 2) for low, high in found.ranges.values())
+        return sum(not (0.25 <= low < high <= 2) for low, high in found.ranges.values())
 
-    assert wrong() <= 3
-    monkeypatch.setattr(ranges, "CERTAIN", 3.0)
+    assert wrong() == 0
+    monkeypatch.setattr(octaves, "_FALSE", 1e3)
     assert wrong() > 40
 
 

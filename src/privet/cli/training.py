@@ -72,8 +72,29 @@ def fit(
     budget = Budget(epsilon=epsilon, delta=delta)
     model = fit_table(table, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
     saved = model.save(out)
-    record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved)}
-    answer(f"{model.guarantee}\nModel written to {saved}.", record, as_json=as_json)
+    learnt = learnt_facts(facts, model.schema)
+    record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved), "learnt": learnt}
+    said = "".join(f"\nLearnt: {name} {_words(found)}." for name, found in learnt.items())
+    answer(f"{model.guarantee}{said}\nModel written to {saved}.", record, as_json=as_json)
+
+
+def learnt_facts(given: Any, found: Any) -> dict[str, Any]:
+    """The ranges and names of a complete schema that are not those of the given one; public, as they were released."""
+    facts = [(name, given.columns[name], column) for name, column in found.columns.items()]
+    if found.target is not None:
+        facts.append((found.target.column, given.target, found.target))
+    return {
+        name: list(now.values) if getattr(now, "values", None) is not None else [now.low, now.high]
+        for name, before, now in facts
+        if before != now
+    }
+
+
+def _words(found: list[Any]) -> str:
+    """What was learnt of a column, as the end of a sentence."""
+    if not found or isinstance(found[0], str):
+        return "has the names " + ", ".join(found) if found else "has no name that clearly many records hold"
+    return f"is from {found[0]:.6g} to {found[1]:.6g}"
 
 
 @click.command(cls=Answering, epilog="Python: privet.estimators.plan_table(schema, records=..., budget=...)")

@@ -57,6 +57,7 @@ class PoissonRegressor(LinearRegressor):
     """
 
     _task: ClassVar[Task] = "counts"
+    _learns_target: ClassVar[bool] = False  # `typical_count` does
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -67,11 +68,7 @@ class PoissonRegressor(LinearRegressor):
         return CappedPoissonLoss(max_rate=1.0)  # whose cap is learnt, or in units that are
 
     @property
-    def _learns_target(self) -> bool:  # type: ignore[override]  # `typical_count` does
-        return False
-
-    @property
-    def _ends(self) -> tuple[float, float] | None:
+    def _ends(self) -> tuple[float, float] | None:  # type: ignore[override]  # by its parameter
         ends = super()._ends
         if ends is not None and ends[0] < 0:
             raise InvalidParameter(

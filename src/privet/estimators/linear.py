@@ -20,6 +20,7 @@ from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, whitened_scaling
+from privet.estimators.range_shares import unsure_sentence
 from privet.estimators.reserving import reserve, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
@@ -42,6 +43,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     _: KW_ONLY
     neighbours: Neighbours = "replace_one"
     bounds: Any = None
+    bounds_exact: bool = False
     row_norm: float | None = None
     fit_intercept: bool = True
     alpha: float = 0.0
@@ -54,7 +56,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
 
     inference: ClassVar[float] = 0.0  # estimators with intervals make it a parameter
     _task: ClassVar[Task] = "binary"  # or several, if the loss has several outputs
-    _learns_target: ClassVar[bool] = False  # its range, with the features'
+    _learns_target: ClassVar[bool] = False  # its range, or inside a declared one
+    _ends: ClassVar[tuple[float, float] | None] = None  # which regressors have
     _calibrates: ClassVar[bool] = False  # whether its predictions are probabilities
 
     def __sklearn_tags__(self) -> Tags:
@@ -145,8 +148,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
                 warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
             meter = Meter(outline.plan, random=self._random())
             reserve(self.account, outline.plan, type(self).__name__, meter.random)
-            self._run(data, outline, meter, before)
+            unsure = self._run(data, outline, meter, before)
             meter.finish()
+        if unsure:
+            warnings.warn(unsure_sentence(self._named(unsure)), SmallEffectiveSample, stacklevel=2)
         return self
 
     def _fit_planned(self, X: Any, y: Any, *, groups: Any = None, outline: Outline, meter: Meter) -> None:
@@ -225,12 +230,13 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return people
 
-    def _run(self, data: Records, outline: Outline, meter: Meter, before: tuple[str, ...] = ()) -> None:
-        """Learn what is not given, solve, and keep what was released."""
+    def _run(self, data: Records, outline: Outline, meter: Meter, before: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Learn what is not given, solve, and keep what was released; the columns whose range is hardly known."""
         for name in _LEFT:
             self.__dict__.pop(name, None)
-        scaling, learnt = learnt_scaling(self, data, outline, meter)
-        posed = self._pose(data, learnt, meter)
+        learnt = learnt_scaling(self, data, outline, meter)
+        scaling = learnt.scaling
+        posed = self._pose(data, learnt.target, meter)
         keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
         if outline.whitener is not None:
             scaling = whitened_scaling(data, scaling, posed, outline.whitener, meter)
@@ -246,6 +252,15 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
         self.plan_ = outline.plan
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
+        return learnt.unsure
+
+    def _named(self, columns: tuple[str, ...]) -> list[str]:
+        """Columns as the caller knows them: by name if they have any, the target as such."""
+        names = getattr(self, "feature_names_in_", None)
+        return [
+            "the target" if column == "y" else repr(column if names is None else str(names[int(column[1:])]))
+            for column in columns
+        ]
 
     def _random(self) -> Random:
         """The system's randomness; a fixed seed's, which invalidates the guarantee, if a random_state was given."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from privet.errors import InvalidParameter
 from privet.estimators.classifiers import LogisticRegression
-from privet.estimators.table_model import TableModel, estimator_for
+from privet.estimators.table_model import TableModel
+from privet.estimators.table_outline import estimator_for
 from privet.plan import plan_from_json, plan_to_json
 from privet.preprocessing import dump_schema, parse_schema
 from privet.preprocessing.scaling import scaling_from

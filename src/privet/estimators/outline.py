@@ -16,11 +16,11 @@ from privet.estimators.defaults import (
     whitener_for,
 )
 from privet.estimators.intervals import final_step
+from privet.estimators.range_shares import LEAST_SEEN, range_finder, stands_out, target_finder
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import RangeFinder
-from privet.preprocessing.ranges import CERTAIN
 from privet.preprocessing.scaling import given_scaling
 from privet.preprocessing.whitening import Whitener
 from privet.privacy import Budget, check_delta
@@ -31,8 +31,7 @@ from privet.solvers import NewtonInference, Recalibration, Solver
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
-_RANGE_SHARE = 0.1  # of the budget, spent on ranges that were not given
-_NORM_SHARE = 0.03  # and on the norms of rows
+_NORM_SHARE = 0.03  # of the budget, spent on the norms of rows
 _CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
 _CALIBRATION_SHARE = 0.1  # of the budget, for honest probabilities
 _MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
@@ -79,6 +78,7 @@ class Outline:
     budget: Budget
     effective: float
     columns: int
+    target: RangeFinder | None
     ranges: RangeFinder | None
     norms: RangeFinder | None
     final: NewtonInference | None
@@ -93,8 +93,8 @@ class Outline:
     @property
     def little(self) -> str:
         """What to say when the model will be little more than a constant, or its ranges noise; empty if neither."""
-        octaves = [release for release in self.plan.releases if release.name == "ranges: octaves"]
-        needed = max((CERTAIN * release.noise_stddev(self.plan.neighbours) for release in octaves), default=0.0)
+        octaves = [release for release in self.plan.releases if release.name in ("ranges: octaves", "target: octaves")]
+        needed = max((LEAST_SEEN * release.noise_stddev(self.plan.neighbours) for release in octaves), default=0.0)
         if self.plan.count < needed:
             return (
                 f"Expected at least {math.ceil(needed):,} records to learn ranges from at this budget, got "
@@ -144,19 +144,21 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     check_delta(budget.delta, count)  # under "add_remove", by the public guess alone
     noise = whole_noise(budget, model.neighbours)
     effective = count / noise
-    given = model.bounds is not None or model.row_norm is not None
-    learnt = (("y",) if model._learns_target else ()) + (() if given else tuple(f"x{j}" for j in range(size.columns)))
-    if not given and size.sparse and size.columns > _MOST_SPARSE:
+    if known is None and size.sparse and size.columns > _MOST_SPARSE:
         raise InvalidParameter(
             f"Expected bounds=... for a sparse table of more than {_MOST_SPARSE:,} columns, got none: ranges of so "
             "many columns cannot be learnt from one budget. Pass their public ranges, e.g. bounds=(0, 1)."
         )
-    ranges = RangeFinder(columns=learnt) if learnt else None
+    target, target_share = target_finder(model, count, noise)
+    ranges, range_share = range_finder(model, size.columns, size.sparse, known, count, noise)
     by_norm = model.row_norm is not None and model.bounds is None
     clear = effective * math.sqrt(_NORM_SHARE) > _CLEAR
     both = model.fit_intercept and not model.inference and (known is None or known.may_be_centred)
     lengths = ("norm", "centred norm") if both else ("norm",)
-    norms = RangeFinder(columns=lengths, what="row norms") if not by_norm and size.columns > 1 and clear else None
+    norms = None
+    if not by_norm and size.columns > 1 and clear:
+        seen = stands_out(len(lengths), count, noise, model.neighbours) * math.sqrt(_NORM_SHARE)
+        norms = RangeFinder(columns=lengths, what="row norms").sized(seen)
     columns = size.columns + bool(model.fit_intercept)
     loss = model._loss(size.classes)
     if size.weighted:
@@ -173,7 +175,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     )
     final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before
-    for finder, share in ((ranges, _RANGE_SHARE), (norms, _NORM_SHARE)):
+    for finder, share in ((target, target_share), (ranges, range_share), (norms, _NORM_SHARE)):
         if finder is not None:
             first += finder.releases(noise_multiplier=share_noise(noise, share, model.epsilon))
     first += model._own_releases(lambda share: share_noise(noise, share, model.epsilon), size.classes)
@@ -194,6 +196,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         budget=budget,
         effective=effective,
         columns=columns,
+        target=target,
         ranges=ranges,
         norms=norms,
         final=final,

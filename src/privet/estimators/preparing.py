@@ -14,6 +14,7 @@ from privet.geometry import whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Meter
 from privet.preprocessing import RangeFinder
+from privet.preprocessing.ranges import FoundRanges
 from privet.preprocessing.scaling import Scaling, given_scaling, scaling_from
 from privet.preprocessing.whitening import Whitener
 from privet.problems import GroupedProblem, LinearProblem
@@ -55,9 +56,16 @@ class Posed:
     assumptions: tuple[str, ...] = ()
 
 
-def learnt_scaling(
-    model: "PrivateLinearModel", data: Records, outline: Outline, meter: Meter
-) -> tuple[Scaling, tuple[float, float] | None]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Learnt:
+    """What is known of the features' ranges and norms, the target's range if it was learnt, and what stayed unsure."""
+
+    scaling: Scaling
+    target: tuple[float, float] | None
+    unsure: tuple[str, ...]
+
+
+def learnt_scaling(model: "PrivateLinearModel", data: Records, outline: Outline, meter: Meter) -> Learnt:
     """What is known of the features' ranges and rows' norms (and of the target's range), or learnt of them.
 
     Ranges come first, then how long rows are once scaled, which for sparse or correlated features is far less than
@@ -65,24 +73,30 @@ def learnt_scaling(
     learnt from one row of each person, drawn at random.
     """
     X, target = data.table, data.target
-    if data.people is not None and (outline.ranges is not None or outline.norms is not None):
+    if data.people is not None and not (outline.target is outline.ranges is outline.norms is None):
         rows = one_row_each(data.people, meter.random)
         X, target = X[rows], target[rows]
     columns = X.shape[1]
-    ranges: dict[str, tuple[float, float]] = {}
+    ends, found = None, FoundRanges(ranges={}, unsure=())
+    unsure: tuple[str, ...] = ()
+    if outline.target is not None:
+        of_target = outline.target.learn([target], meter)
+        ends, unsure = of_target.ranges["y"], of_target.unsure if model._ends is None else ()
     if outline.ranges is not None:
-        values = ({"y": target} if "y" in outline.ranges.columns else {}) | _columns(X)
-        ranges = outline.ranges.run([values[name] for name in outline.ranges.columns], meter)
+        values = _columns(X)
+        found = outline.ranges.learn([values[name] for name in outline.ranges.columns], meter)
     scaling = given_scaling(model.bounds, model.row_norm, columns, intercept=model.fit_intercept)
     if scaling is None:
-        ends = np.array([ranges[f"x{j}"] for j in range(columns)])
-        scaling = scaling_from(ends.T, columns, intercept=model.fit_intercept)
+        scaling = scaling_from((np.zeros(columns), np.ones(columns)), columns, intercept=model.fit_intercept)
+    for name, (low, high) in found.ranges.items():
+        scaling.low[int(name[1:])], scaling.high[int(name[1:])] = low, high
+    unsure += found.unsure if model.bounds is None else ()
     if not isinstance(X, np.ndarray):
         scaling = scaling.with_zeros()
     if outline.norms is not None:
         scaling = _by_learnt_norm(model, X, scaling, outline.norms, meter)
     constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
-    return replace(scaling, constant=constant), ranges.get("y")
+    return Learnt(scaling=replace(scaling, constant=constant), target=ends, unsure=unsure)
 
 
 def _columns(X: Any) -> dict[str, Vector]:

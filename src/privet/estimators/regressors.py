@@ -27,6 +27,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
     target_range: Any = None
 
     _task: ClassVar[Task] = "regression"
+    _learns_target: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -38,11 +39,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         self._ends  # noqa: B018  # refuses a range that is none
 
     @property
-    def _learns_target(self) -> bool:  # type: ignore[override]  # by its parameter
-        return self._ends is None
-
-    @property
-    def _ends(self) -> tuple[float, float] | None:
+    def _ends(self) -> tuple[float, float] | None:  # type: ignore[override]  # by its parameter
         """The declared range of the target, if there is one."""
         if self.target_range is None:
             return None
@@ -62,7 +59,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
 
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
         """The target scaled to [−1, 1]; NaN stays, and zeroes its record out."""
-        low, high = self._ends or learnt  # type: ignore[misc]  # given or learnt
+        low, high = learnt or self._ends  # type: ignore[misc]  # learnt or given
         middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
         with np.errstate(all="ignore"):
             away = (data.target - middle) / half

@@ -12,9 +12,11 @@ from privet.data import grouped_by, one_row_each
 from privet.data.cells import Names, Numbers
 from privet.data.tables import read
 from privet.errors import InvalidParameter
-from privet.plan import Meter, Plan, Release
+from privet.plan import Histograms, Meter, Plan, Release
+from privet.plan.influence import unit_clip
 from privet.plan.plan import check_budget
 from privet.preprocessing.categories import NameFinder
+from privet.preprocessing.encoding import ends_of
 from privet.preprocessing.ranges import RangeFinder
 from privet.preprocessing.schema import Category, Column, Schema, Target
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours
@@ -46,12 +48,22 @@ class Opened:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Completed:
+    """A complete schema, and the columns of which counts that stand out of the noise said nothing; public."""
+
+    schema: Schema
+    unsure: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SchemaLearner:
     """How the unknown columns of a schema will be learnt; all of it public.
 
-    Every unknown column, the target included, has the same share of the budget: numbers by `private_ranges`, names by
-    `private_categories`. `threshold_delta` is charged only if there are names to learn. `groups` names the column that
-    says whose row it is: then one row of each person, drawn at random, is learnt from, and a record is a person.
+    Every unknown column has the same share of the budget, a target of numbers up to that of all the features together:
+    numbers by `private_ranges`, names by `private_categories`. `threshold_delta` is charged only if there are names to
+    learn. `inside` names columns of numbers whose declared range is a hull, inside which the range is learnt. `groups`
+    names the column that says whose row it is: then one row of each person, drawn at random, is learnt from, and a
+    record is a person. `records`, a public number, and `neighbours` say how fine ranges are worth learning.
 
     Examples
     --------
@@ -66,36 +78,56 @@ class SchemaLearner:
     threshold_delta: float
     tail: float = 0.005
     groups: str | None = None
+    inside: tuple[str, ...] = ()
+    records: int | None = None
+    neighbours: Neighbours = "replace_one"
 
     def __post_init__(self) -> None:
-        if not self.schema.unknown:
+        if not self.columns:
             raise InvalidParameter(
                 "Expected a schema with columns of unknown range or names, got one that is complete: there is nothing "
                 "to learn, and nothing should be charged. Use it as it is."
             )
-        if self.groups is not None and self.groups in self.schema.unknown:
+        if self.groups is not None and self.groups in self.columns:
             raise InvalidParameter(
                 f"Expected the column {self.groups!r} of groups to be no feature, got it among those to learn: whose "
                 "row it is must not be learnt from. List it under ignored in the schema."
             )
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of which something is learnt."""
+        return self.schema.unknown + tuple(name for name in self.inside if name not in self.schema.unknown)
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """The target, if it is one of numbers whose range is learnt; else empty."""
+        return tuple(name for name in self.columns if isinstance(self._facts[name], Target) and not self._is_name(name))
+
+    @property
     def numbers(self) -> tuple[str, ...]:
-        """Columns whose range is learnt."""
-        return tuple(name for name in self.schema.unknown if not self._is_name(name))
+        """Features whose range is learnt."""
+        return tuple(name for name in self.columns if not self._is_name(name) and name not in self.target)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Columns whose names are learnt."""
-        return tuple(name for name in self.schema.unknown if self._is_name(name))
+        return tuple(name for name in self.columns if self._is_name(name))
+
+    @property
+    def weight(self) -> float:
+        """How many columns the budget is shared by; that of a target of numbers counts as several."""
+        return len(self.numbers) + len(self.names) + self._target_weight
+
+    @property
+    def _target_weight(self) -> float:
+        return max(1.0, (len(self.numbers) + len(self.names)) / 2) if self.target else 0.0
 
     def releases(self, *, noise_multiplier: float) -> tuple[Release, ...]:
         """What learning releases: all of it one Gaussian release of `noise_multiplier`, and what names may leak."""
         found: tuple[Release, ...] = ()
-        if self.numbers:
-            found += self._ranges.releases(noise_multiplier=self._part(noise_multiplier, self.numbers))
-        if self.names:
-            found += self._names.releases(noise_multiplier=self._part(noise_multiplier, self.names))
+        for finder, weight in self._finders(noise_multiplier):
+            found += finder.releases(noise_multiplier=noise_multiplier * math.sqrt(self.weight / weight))
         return found
 
     def plan(self, budget: Budget, neighbours: Neighbours) -> Plan:
@@ -112,29 +144,56 @@ class SchemaLearner:
         return at(noise)
 
     def read(self, table: Any) -> Opened:
-        """The unknown columns of a table; private."""
+        """The columns of a table that are learnt from; private."""
         names = {name: Names() for name in self.names}
-        columns = read(table, {**{name: Numbers() for name in self.numbers}, **names})
+        columns = read(table, {**{name: Numbers() for name in (*self.target, *self.numbers)}, **names})
         people = None if self.groups is None else grouped_by(table, self.groups)
         return Opened(columns=columns, names=names, people=people)
 
-    def run(self, opened: Opened, meter: Meter) -> Schema:
+    def run(self, opened: Opened, meter: Meter) -> Completed:
         """Learn from what was read, and complete the schema, which is then public."""
         facts: dict[str, Any] = {}
+        unsure: tuple[str, ...] = ()
         rows = None if opened.people is None else one_row_each(opened.people, meter.random)
         columns = {name: found if rows is None else found[rows] for name, found in opened.columns.items()}
-        if self.numbers:
-            ranges = self._ranges.run([columns[name] for name in self.numbers], meter)
-            facts.update({name: {"low": low, "high": high} for name, (low, high) in ranges.items()})
+        for finder in (self._planned(meter, "target", self.target), self._planned(meter, "ranges", self.numbers)):
+            if finder is not None:
+                learnt = finder.learn([columns[name] for name in finder.columns], meter)
+                facts.update({name: {"low": low, "high": high} for name, (low, high) in learnt.ranges.items()})
+                unsure += tuple(name for name in learnt.unsure if name in self.schema.unknown)
         if self.names:
             values = self._names.run({name: columns[name] for name in self.names}, opened.names, meter)
             facts.update({name: {"values": found} for name, found in values.items()})
-        return self._completed(facts)
+            unsure += tuple(name for name, found in values.items() if not found)
+        return Completed(schema=self._completed(facts), unsure=unsure)
 
-    @property
-    def _ranges(self) -> RangeFinder:
-        log = frozenset(name for name in self.numbers if getattr(self._facts[name], "log", False))
-        return RangeFinder(columns=self.numbers, log=log, tail=self.tail)
+    def _planned(self, meter: Meter, what: str, columns: tuple[str, ...]) -> RangeFinder | None:
+        """The finder of ranges whose releases the meter's plan has."""
+        if not columns:
+            return None
+        finder, bins = self._ranges(what, columns), f"{what}: bins"
+        if bins not in meter.plan.names:
+            return replace(finder, rounds=0)
+        return replace(finder, rounds=meter.plan.times(bins), bins=meter.plan[bins].size // len(columns) or finder.bins)
+
+    def _finders(self, noise_multiplier: float) -> list[tuple[RangeFinder | NameFinder, float]]:
+        """Who learns, and the weight of each."""
+        found: list[tuple[RangeFinder | NameFinder, float]] = []
+        for what, columns, weight in (("target", self.target, self._target_weight), ("ranges", self.numbers, 0.0)):
+            if columns:
+                weight = weight or len(columns)
+                finder = self._ranges(what, columns)
+                if self.records is not None:
+                    unit = unit_clip(Histograms(columns=len(columns)), self.neighbours)
+                    noise = noise_multiplier * math.sqrt(self.weight / weight)
+                    finder = finder.sized(self.records / (noise * unit))
+                found.append((finder, weight))
+        return found + ([(self._names, float(len(self.names)))] if self.names else [])
+
+    def _ranges(self, what: str, columns: tuple[str, ...]) -> RangeFinder:
+        log = frozenset(name for name in columns if getattr(self._facts[name], "log", False))
+        hulls = tuple(ends_of(self._facts[name]) if name in self.inside else None for name in columns)  # type: ignore[arg-type]
+        return RangeFinder(columns=columns, log=log, tail=self.tail, what=what, hulls=hulls)
 
     @property
     def _names(self) -> NameFinder:
@@ -160,10 +219,6 @@ class SchemaLearner:
     def _is_name(self, name: str) -> bool:
         fact = self._facts[name]
         return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
-
-    def _part(self, noise_multiplier: float, columns: tuple[str, ...]) -> float:
-        """The noise multiplier of these columns, whose share of the budget is their share of the columns."""
-        return noise_multiplier * math.sqrt(len(self.schema.unknown) / len(columns))
 
 
 def learn_schema(
@@ -204,7 +259,7 @@ def learn_schema(
     learner = SchemaLearner(schema=schema, threshold_delta=part, tail=tail, groups=groups)
     plan = learner.plan(budget, neighbours)
     meter = Meter(plan, random=random)
-    found = learner.run(learner.read(table), meter)
+    found = learner.run(learner.read(table), meter).schema
     meter.finish()
     guarantee = meter.guarantee()
     more = ASSUMPTION if groups is None else ONE_ROW

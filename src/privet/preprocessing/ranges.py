@@ -1,8 +1,8 @@
-"""Ranges of columns of any scale, learnt privately: octaves first, then 32 equal bins inside."""
+"""Ranges of columns of any scale, learnt privately: octaves first, then equal bins inside where there are enough."""
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,13 @@ from privet.data.cells import Numbers
 from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
+from privet.preprocessing.bins import bin_counts, edges_of, trimmed
+from privet.preprocessing.octaves import COARSE, OCTAVES, likely_ranges, octave_counts, sure_octaves
 from privet.privacy import Neighbours
 from privet.randomness import Random, why_invalid
 
-OCTAVES = 40
-"""Sizes from 2^-40 to 2^40 (1e-12 to 1e12) have octaves of their own; what is smaller is 0, larger is clipped."""
-_COARSE = 4 * OCTAVES + 1
-_FINE = 32
-CERTAIN = 4.5
-"""An octave is believed at so many standard deviations: noise makes one of 161 look so once in 1,800."""
-_BELIEVED = 2.0  # a tail of the fine bins, likewise, beyond `tail`
+_NARROWER = 0.25  # part of a declared range below which the range that was learnt inside is used
+_FEW, _MANY = 40.0, 200.0  # records a standard deviation from which bins are worth having once, and twice
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,8 +35,19 @@ class LearntRanges:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FoundRanges:
+    """A range for each column; `unsure` names those whose counts did not stand out of the noise. Public."""
+
+    ranges: dict[str, tuple[float, float]]
+    unsure: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RangeFinder:
-    """How ranges of columns will be learnt: two histograms a column, octaves and then 32 bins of what was found.
+    """How ranges of columns will be learnt: a histogram of octaves, then `rounds` of equal bins of what was found.
+
+    `hulls` are declared ranges, one a column (None: there is none). What is learnt stays inside, and is used only where
+    it is clearly narrower; else the declared one is.
 
     Examples
     --------
@@ -51,47 +59,99 @@ class RangeFinder:
     log: frozenset[str] = frozenset()
     tail: float = 0.005
     what: str = "ranges"
+    hulls: tuple[tuple[float, float] | None, ...] = ()
+    rounds: int = 1
+    bins: int = 32
 
     def __post_init__(self) -> None:
         chosen_columns(self.columns)
+        if len(self.hulls) not in (0, len(self.columns)) or self.rounds < 0 or self.bins < 2:
+            raise InvalidParameter(
+                f"Expected one declared range or None a column, and at least 2 bins, got {len(self.hulls)} and "
+                f"{self.bins!r}: no range follows. Leave them out."
+            )
         if not self.log <= set(self.columns) or not 0 <= self.tail < 0.5:
             raise InvalidParameter(
                 f"Expected `log` to name some of the columns and tail in [0, 0.5), got log={sorted(self.log)} and "
                 f"tail={self.tail!r}: no range follows. Use tail=0.005."
             )
 
-    def releases(self, *, noise_multiplier: float) -> tuple[Release, Release]:
-        """The two releases, each with half of what one Gaussian release of `noise_multiplier` costs."""
-        half = math.nextafter(check_noise(noise_multiplier) * math.sqrt(2.0), math.inf)
+    def sized(self, seen: float) -> "RangeFinder":
+        """The same with as many rounds and bins as pay, if all records are `seen` standard deviations of one release.
+
+        Below 40 the octaves alone are surer than octaves and bins for half of the budget each; a second round is for
+        values that lie close together far from 0. Chosen on made-up columns of fifteen kinds. Inside declared ranges
+        less is cut off the more can be seen.
+        """
+        rounds = 0 if seen < _FEW else 1 if seen < _MANY else 2
+        tail = min(self.tail, 2 / seen) if any(self.hulls) and seen > 4 else self.tail
+        return replace(self, rounds=rounds, bins=16 if seen < 2 * _FEW else 32, tail=tail)
+
+    def releases(self, *, noise_multiplier: float) -> tuple[Release, ...]:
+        """All releases, each with the same part of what one Gaussian release of `noise_multiplier` costs."""
+        each = math.nextafter(check_noise(noise_multiplier) * math.sqrt(1.0 + self.rounds), math.inf)
         bound = Histograms(columns=len(self.columns))
-
-        def one(name: str, of: str, bins: int) -> Release:
-            return Release(name=name, of=of, bound=bound, noise_multiplier=half, size=bins * len(self.columns))
-
-        return (
-            one(f"{self.what}: octaves", "values by their power of two", _COARSE),
-            one(f"{self.what}: bins", "values by their place in the octaves found", _FINE),
+        octaves = Release(
+            name=f"{self.what}: octaves",
+            of="values by their power of two",
+            bound=bound,
+            noise_multiplier=each,
+            size=COARSE * len(self.columns),
         )
+        if not self.rounds:
+            return (octaves,)
+        of, size = "values by their place in the octaves found", self.bins * len(self.columns)
+        return octaves, replace(octaves, name=f"{self.what}: bins", of=of, size=size, times=self.rounds)
 
     def run(self, values: Sequence[Vector], meter: Meter) -> dict[str, tuple[float, float]]:
         """Learn the range of each column from its values, NaN where there is none; private in, public out."""
+        return self.learn(values, meter).ranges
+
+    def learn(self, values: Sequence[Vector], meter: Meter) -> FoundRanges:
+        """As `run`, and which of the ranges are hardly more than guesses."""
         octaves, bins = f"{self.what}: octaves", f"{self.what}: bins"
+        hulls = self.hulls or (None,) * len(self.columns)
+        values = [x if hull is None else np.clip(x, *hull) for x, hull in zip(values, hulls, strict=True)]
+        units = [_unit(hull) for hull in hulls]
         meter.open(octaves, count=len(values[0]))
-        coarse = meter.noisy_counts(
-            octaves, np.stack([np.bincount(_octave(x), minlength=_COARSE)[:_COARSE] for x in values])
+        noisy = meter.noisy_counts(
+            octaves,
+            np.stack([octave_counts((x - origin) / size) for x, (origin, size) in zip(values, units, strict=True)]),
         )
-        found = [
-            _span(counts, meter.noise_stddev(octaves), floor=0.0 if name in self.log else -math.inf)
-            for name, counts in zip(self.columns, coarse, strict=True)
-        ]
-        edges = [_edges(*span, log=name in self.log) for name, span in zip(self.columns, found, strict=True)]
-        meter.open(bins, count=len(values[0]))
-        fine = meter.noisy_counts(bins, np.stack([_histogram(x, e) for x, e in zip(values, edges, strict=True)]))
-        stddev = meter.noise_stddev(bins)
-        return {
-            name: _trimmed(counts, e, stddev, self.tail)
-            for name, counts, e in zip(self.columns, fine, edges, strict=True)
-        }
+        stddev = meter.noise_stddev(octaves)
+        records = _records(meter, len(values[0]), noisy)
+        guesses = likely_ranges(noisy, stddev=stddev, records=records, inside=[hull is not None for hull in hulls])
+        found = []
+        for name, guess, counts, (origin, size), hull in zip(self.columns, guesses, noisy, units, hulls, strict=True):
+            low, high = guess.low, guess.high
+            if self.rounds:
+                known = sure_octaves(counts, stddev=stddev, least=self.tail * records, columns=len(self.columns))
+                low, high = _with_margin(low, high, known)
+            found.append(_proper(origin + size * low, origin + size * high, hull, log=name in self.log))
+        for _ in range(self.rounds):
+            meter.open(bins, count=len(values[0]))
+            edges = [
+                edges_of(*ends, self.bins, log=name in self.log) for name, ends in zip(self.columns, found, strict=True)
+            ]
+            fine = meter.noisy_counts(
+                bins,
+                np.stack(
+                    [
+                        bin_counts(x, e, log=name in self.log)
+                        for name, x, e in zip(self.columns, values, edges, strict=True)
+                    ]
+                ),
+            )
+            found = [
+                trimmed(counts, e, meter.noise_stddev(bins), self.tail, records)
+                for counts, e in zip(fine, edges, strict=True)
+            ]
+        sure = [guess.sure for guess in guesses]
+        ranges = [_inside(ends, hull) for ends, hull in zip(found, hulls, strict=True)]
+        return FoundRanges(
+            ranges=dict(zip(self.columns, ranges, strict=True)),
+            unsure=tuple(name for name, known in zip(self.columns, sure, strict=True) if not known),
+        )
 
 
 def private_ranges(
@@ -107,14 +167,14 @@ def private_ranges(
 ) -> LearntRanges:
     """A range for each column of numbers that leaves out about `tail` of the records at either end, if noise allows.
 
-    First one noisy histogram a column over the octaves ±[2^k, 2^(k+1)), which finds any scale from 1e-12 to 1e12; then
-    one over 32 equal bins of what was found (equal after log1p for columns in `log`), from whose noisy counts the ends
-    are read: bins are dropped from either side as long as their sum is not clearly above `tail` of all. Each
-    histogram has half of the budget.
+    First one noisy histogram a column over the octaves ±(2^k, 2^(k+1)], whose likeliest run is found at any scale from
+    1e-12 to 1e12; then one over 32 equal bins of that and its neighbours (equal after log1p for columns in `log`), from
+    whose noisy counts the ends are read: bins are dropped from either side as long as their sum is not clearly above
+    `tail` of all. Each histogram has half of the budget.
 
     Promise: all of it together is one Gaussian release of `noise_multiplier`. The event is for `neighbours` alone.
     Theorem: docs/proofs/preprocessing.md, section 2. Bad, missing and infinite values are in no bin.
-    Edges: if no octave stands out of the noise, the one with the largest noisy count is taken.
+    Edges: if nothing stands out of the noise, a range is guessed from the other columns and common sizes.
 
     Parameters
     ----------
@@ -164,55 +224,37 @@ def chosen_columns(columns: Sequence[str]) -> list[str]:
     return names
 
 
-def _octave(values: Vector) -> IntArray:
-    """0 … 4·OCTAVES: negative octaves from the largest down, zero in the middle, positive ones; _COARSE for NaN."""
-    _, exponents = np.frexp(values)
-    size = np.clip(exponents, 1 - OCTAVES, OCTAVES) + OCTAVES
-    size = np.where(np.abs(values) < 2.0**-OCTAVES, 0, size)
-    place = np.where(values < 0, -size, size) + 2 * OCTAVES
-    return np.where(np.isnan(values), _COARSE, place).astype(np.int64)
+def _records(meter: Meter, rows: int, noisy: Vector) -> float:
+    """How many records there are, as far as it is public; else by the column with the largest noisy total."""
+    if meter.plan.records is not None:
+        return float(meter.plan.records)
+    return float(rows if meter.plan.neighbours != "add_remove" else max(noisy.sum(axis=1).max(), 1.0))
 
 
-def _ends(octave: int) -> tuple[float, float]:
-    size = abs(octave - 2 * OCTAVES)
-    if size == 0:
-        return 0.0, 0.0
-    near, far = 2.0 ** (size - OCTAVES - 1), 2.0 ** (size - OCTAVES)
-    return (near, far) if octave > 2 * OCTAVES else (-far, -near)
+def _unit(hull: tuple[float, float] | None) -> tuple[float, float]:
+    """What is taken for 0 and for 1 in the octaves: of a declared range, the point next to 0 and the far end."""
+    if hull is None:
+        return 0.0, 1.0
+    low, high = hull
+    origin = min(max(0.0, low), high)
+    return origin, max(high - origin, origin - low) or 1.0
 
 
-def _span(counts: Vector, stddev: float, floor: float) -> tuple[float, float]:
-    """From the first to the last octave that stands out of the noise; post-processing."""
-    believed = np.flatnonzero(counts > CERTAIN * stddev)
-    if not believed.size:
-        believed = np.array([np.argmax(counts)])
-    low, high = max(_ends(int(believed[0]))[0], floor), max(_ends(int(believed[-1]))[1], floor)
-    return (low, high) if low < high else (low, low + 2.0**-OCTAVES if abs(low) < 1 else low * 2)
+def _with_margin(low: float, high: float, known: tuple[float, float] | None) -> tuple[float, float]:
+    """One octave more on either side, and those that stand out by themselves."""
+    ends = (low * 2 if low < 0 else low / 2, high * 2 if high > 0 else high / 2)
+    return ends if known is None else (min(ends[0], known[0]), max(ends[1], known[1]))
 
 
-def _edges(low: float, high: float, *, log: bool) -> Vector:
-    edges = np.linspace(math.log1p(low), math.log1p(high), _FINE + 1) if log else np.linspace(low, high, _FINE + 1)
-    edges = np.expm1(edges) if log else edges
-    edges[0], edges[-1] = low, high
-    return edges
+def _proper(low: float, high: float, hull: tuple[float, float] | None, *, log: bool) -> tuple[float, float]:
+    """A range that is one, inside the declared one, and from 0 upwards if it is for log1p."""
+    least, most = hull or (0.0 if log else -math.inf, math.inf)
+    low, high = max(low, least), min(max(high, least), most)
+    if low < high:
+        return low, high
+    return hull or (low, low + max(abs(low), 2.0**-OCTAVES))
 
 
-def _histogram(values: Vector, edges: Vector) -> IntArray:
-    """Each value in one of the bins, those outside in the outermost; NaN in none."""
-    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, _FINE - 1)
-    return np.bincount(place[~np.isnan(values)], minlength=_FINE)
-
-
-def _trimmed(counts: Vector, edges: Vector, stddev: float, tail: float) -> tuple[float, float]:
-    """Drop bins from either end while the records in them are not clearly more than `tail` of all; post-processing."""
-    allowed = tail * max(float(counts.sum()), 0.0)
-
-    def dropped(ordered: Vector) -> int:
-        sums = np.cumsum(ordered)
-        clear = sums > allowed + _BELIEVED * stddev * np.sqrt(np.arange(1, _FINE + 1))
-        return int(np.argmax(clear)) if clear.any() else 0
-
-    first, last = dropped(counts), _FINE - dropped(counts[::-1])
-    if first >= last:
-        first, last = 0, _FINE
-    return float(edges[first]), float(edges[last])
+def _inside(ends: tuple[float, float], hull: tuple[float, float] | None) -> tuple[float, float]:
+    """What was learnt, if nothing was declared or it is much narrower; else that."""
+    return ends if hull is None or ends[1] - ends[0] < _NARROWER * (hull[1] - hull[0]) else hull

@@ -1,0 +1,79 @@
+"""Which ranges a fit will learn, inside declared ones too, for which share of the budget: from public facts alone."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privet.plan import Histograms
+from privet.plan.influence import unit_clip
+from privet.preprocessing import RangeFinder
+from privet.preprocessing.scaling import Scaling
+from privet.privacy import Neighbours
+
+if TYPE_CHECKING:
+    from privet.estimators.linear import PrivateLinearModel
+
+# How far all records shall stand out of the noise when ranges are learnt, in standard deviations, and the least and the
+# most of the budget that is spent on it; of the target's range more depends than on a feature's.
+_RANGES, _TARGET = (25.0, 0.03, 0.15), (40.0, 0.02, 0.1)
+INSIDE = 100.0  # so far they must stand out, with all of the budget, for learning inside declared ranges to pay
+LEAST_SEEN = 6.0  # and so far, with what is spent, for any range to be found
+_SHOWN = 8  # names in a warning
+
+
+def target_finder(model: "PrivateLinearModel", count: int, noise: float) -> tuple[RangeFinder | None, float]:
+    """How the target's range is learnt, if it is, also inside a declared one; and its share of the budget."""
+    seen = stands_out(1, count, noise, model.neighbours)
+    hull = model._ends
+    if not model._learns_target or (hull is not None and not _pays(model, seen)):
+        return None, 0.0
+    share = share_to_see(seen, *_TARGET)
+    return RangeFinder(columns=("y",), hulls=(hull,), what="target").sized(seen * math.sqrt(share)), share
+
+
+def range_finder(
+    model: "PrivateLinearModel", columns: int, sparse: bool, known: Scaling | None, count: int, noise: float
+) -> tuple[RangeFinder | None, float]:
+    """How the features' ranges are learnt, if they are, also inside declared ones; and their share of the budget.
+
+    Declared ranges of [0, 1] and [−1, 1] are used as they are: those of indicators, or of what somebody has scaled.
+    """
+    names = tuple(f"x{j}" for j in range(columns))
+    hulls: tuple[tuple[float, float], ...] = ()
+    if known is not None:
+        own = (known.high == 1) & ((known.low == 0) | (known.low == -1))
+        open_ = (known.low < known.high) & ~own
+        names = tuple(f"x{j}" for j in np.flatnonzero(open_))
+        hulls = tuple(zip(known.low[open_].tolist(), known.high[open_].tolist(), strict=True))
+        seen = stands_out(max(len(names), 1), count, noise, model.neighbours)
+        if not names or model.bounds is None or sparse or not _pays(model, seen):
+            return None, 0.0
+    seen = stands_out(len(names), count, noise, model.neighbours)
+    share = share_to_see(seen, *_RANGES)
+    return RangeFinder(columns=names, hulls=hulls).sized(seen * math.sqrt(share)), share
+
+
+def _pays(model: "PrivateLinearModel", seen: float) -> bool:
+    """Whether learning inside declared ranges is worth its share: intervals want nothing clipped."""
+    return seen >= INSIDE and not model.bounds_exact and not model.inference
+
+
+def stands_out(columns: int, count: int, noise: float, neighbours: Neighbours) -> float:
+    """How many standard deviations all records are, in a histogram of so many columns that spends all of a budget."""
+    return count / (noise * unit_clip(Histograms(columns=columns), neighbours))
+
+
+def share_to_see(seen: float, want: float, least: float, most: float) -> float:
+    """The share of a budget with which all records stand out as wanted, within limits."""
+    return min(max((want / max(seen, 2.0**-20)) ** 2, least), most)
+
+
+def unsure_sentence(names: list[str]) -> str:
+    """What to say after a fit of columns whose range did not stand out of its noise; what is said was released."""
+    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return (
+        f"Expected counts that stand out of the noise in every column, got none in {shown}: a range there is a "
+        "guess, and a category has no name. Declare bounds=... and target_range=..., or the schema's ranges; else "
+        "use a larger epsilon."
+    )

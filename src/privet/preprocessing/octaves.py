@@ -1,0 +1,154 @@
+"""Which octaves a column's values are in, by noisy counts of them: the likeliest range, and whether it is sure."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.special import logsumexp, ndtri
+
+from privet.arrays import IntArray, Vector
+
+OCTAVES = 40
+"""Sizes from 2^-40 to 2^40 (1e-12 to 1e12) have octaves of their own; what is smaller is 0, larger is clipped."""
+COARSE = 4 * OCTAVES + 1
+_LEVELS = 2 * OCTAVES
+_BLOCK = 1 << 15  # values whose bits are looked at together
+_SIZE = np.int64((1 << 63) - 1)  # all bits but the sign
+_TOPS = np.ldexp(1.0, np.arange(1 - OCTAVES, OCTAVES + 1))
+_WIDTHS = (1, 2, 3, 4, 6, 8, 12)  # of a run of octaves that holds all values of a column but zeros
+_TIGHT = 2  # so wide a run, if it holds them all, says where they begin, too
+_ZERO = 3.0  # standard deviations from which there are zeros
+_SURE = 6.0  # logarithm of how much likelier a range must be than an empty column
+_HEDGE = 0.65  # probability with which an end is beyond the true one
+_STRANGERS = 2.0  # columns that the prior is worth, beside those that are learnt together
+_FALSE = 1e-6  # probability that any octave of any column looks as if it stood out by itself
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Guess:
+    """A range, and whether what was counted says so: else it is what the prior and the other columns suggest."""
+
+    low: float
+    high: float
+    sure: bool
+
+
+def octave_counts(values: Vector) -> IntArray:
+    """Each value in one bin: ±(2^k, 2^(k+1)], from the largest negative ones up, and zero; NaN in none.
+
+    Read off the bits of a float64, of which the exponent is the 11 after the sign: one less in the last place moves
+    2^k, and no other number, to the octave below; infinity, to the largest; NaN has the largest exponent still.
+    """
+    fields = np.zeros(1 << 12, dtype=np.int64)
+    for first in range(0, len(values), _BLOCK):
+        bits = np.ascontiguousarray(values[first : first + _BLOCK], dtype=np.float64).view(np.int64)
+        size = np.bitwise_and(bits, _SIZE)
+        size -= size > 0
+        size >>= 52
+        size += (bits < 0).astype(np.int64) << 11
+        fields += np.bincount(size, minlength=1 << 12)
+    place = np.clip(np.arange(1 << 11) - 1022, -OCTAVES, OCTAVES) + OCTAVES
+    counts = np.zeros(COARSE, dtype=np.int64)
+    for side, sign in ((fields[: 1 << 11], 1), (fields[1 << 11 :], -1)):
+        np.add.at(counts, 2 * OCTAVES + sign * place[:-1], side[:-1])
+    return counts
+
+
+def likely_ranges(noisy: Vector, *, stddev: float, records: float, inside: list[bool]) -> list[Guess]:
+    """A range for each column from its noisy octaves; post-processing.
+
+    A column is taken to have its values, but for zeros, evenly in a run of octaves of one sign or both. Of all such
+    runs the likelihood is known, as the noise is; a prior prefers moderate sizes, sizes that other columns have, and
+    full columns. Each end is beyond the true one with probability `_HEDGE`. Where `inside` says so, values are parts of
+    a declared range, none is larger than 1, and the prior is that they fill it.
+    """
+    evidence = [_evidence(counts, stddev, records) for counts in noisy]
+    marginal = np.array([logsumexp(each, axis=(0, 1, 2)) for each, _ in evidence])
+    kind, priors = np.array(inside), np.empty_like(marginal)
+    for which, prior in ((kind, _declared_prior()), (~kind, _moderate_prior())):
+        priors[which] = prior
+        for _ in range(2 if which.any() else 0):  # expectation, maximisation: how common a size is among the columns
+            odds = marginal[which] + priors[which]
+            with np.errstate(divide="ignore"):
+                shares = np.exp(odds - logsumexp(odds, axis=1, keepdims=True)).sum(axis=0)
+                priors[which] = np.log((_STRANGERS * np.exp(prior) + shares) / (_STRANGERS + which.sum()))
+    return [_guess(each, zeros, prior) for (each, zeros), prior in zip(evidence, priors, strict=True)]
+
+
+def sure_octaves(counts: Vector, *, stddev: float, least: float, columns: int) -> tuple[float, float] | None:
+    """From the lowest to the highest octave that holds clearly more than `least` values, by itself; None if none."""
+    beyond = -float(ndtri(_FALSE / (COARSE * columns))) * stddev
+    found = np.flatnonzero(counts > least + beyond)
+    if not found.size:
+        return None
+    ends = [_ends(int(place)) for place in found]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _ends(place: int) -> tuple[float, float]:
+    size = abs(place - 2 * OCTAVES)
+    if size == 0:
+        return 0.0, 0.0
+    near, far = math.ldexp(1.0, size - OCTAVES - 1), math.ldexp(1.0, size - OCTAVES)
+    return (near, far) if place > 2 * OCTAVES else (-far, -near)
+
+
+def _evidence(counts: Vector, stddev: float, records: float) -> tuple[Vector, bool]:
+    """Log-likelihood of each hypothesis against an empty column, (sign, width, halvings, top); and if there are zeros.
+
+    With a values evenly in k octaves whose noisy counts add to S it is (2aS − a²)/(2kσ²).
+    """
+    middle = 2 * OCTAVES
+    zeros = bool(counts[middle] > _ZERO * stddev)
+    most = max(records - (counts[middle] if zeros else 0.0), stddev)
+    positive, negative = counts[middle + 1 :], counts[middle - 1 :: -1]
+    totals = np.zeros((3, _LEVELS + 1))
+    np.cumsum([positive, negative, positive + negative], axis=1, out=totals[:, 1:])
+    ends = np.arange(1, _LEVELS + 1)
+    starts = np.maximum(ends - np.array(_WIDTHS)[:, None], 0)
+    held = (totals[:, None, 1:] - totals[:, starts])[:, :, None, :]
+    bins = (ends - starts)[None, :, None, :] * np.array([1.0, 1.0, 2.0])[:, None, None, None]
+    halvings = np.arange(max(1, math.ceil(math.log2(max(most / (3 * stddev), 1.0)))) + 1.0)[:, None]
+    amount = most * np.exp2(-halvings)
+    found = (2 * amount * held - amount**2) / (2 * bins * stddev**2) - math.log(2) * halvings
+    found -= 0.7 * np.log(_WIDTHS)[:, None, None]
+    found[1] -= 1.0  # columns of negative numbers alone are rare
+    if zeros:  # and ones beside zeros are common
+        found[0, 0, :, OCTAVES - 1] += 4.0
+    return found, zeros
+
+
+def _guess(found: Vector, zeros: bool, prior: Vector) -> Guess:
+    odds = found + prior
+    chances = np.exp(odds - odds.max())
+    chances /= chances.sum()
+    far = chances.sum(axis=(1, 2))
+    near = chances[:, :_TIGHT, 0] * (not zeros)
+    high = _hedged(far[0] + far[2], near[1], far[1])
+    return Guess(low=-_hedged(far[1] + far[2], near[0], far[0]), high=high, sure=bool(found.max() > _SURE))
+
+
+def _hedged(own: Vector, near: Vector, other: Vector) -> float:
+    """The upper end: by the chances that it is each top; else, in runs of the other sign, where they begin, or 0."""
+    ends = np.concatenate([_TOPS, *(-_TOPS / 2.0**width for width in _WIDTHS[:_TIGHT]), [0.0]])
+    chances = np.concatenate([own, *near, [other.sum() - near.sum()]])
+    order = np.argsort(ends)
+    place = int(np.searchsorted(np.cumsum(chances[order]), _HEDGE))
+    return float(ends[order][min(place, order.size - 1)])
+
+
+@cache
+def _moderate_prior() -> Vector:
+    """Logarithm of how common sizes are: most are from 1e-3 to 1e6, around 10."""
+    power = np.log2(_TOPS)
+    odds = -0.15 * np.abs(power - 3) - 0.3 * np.maximum(np.abs(power - 5) - 15, 0)
+    return np.asarray(odds - logsumexp(odds))
+
+
+@cache
+def _declared_prior() -> Vector:
+    """Of parts of a declared range: the whole of it is likeliest, more than that impossible."""
+    power = np.log2(_TOPS)
+    odds = np.where(power > 0, -np.inf, np.where(power == 0, 3.0, 0.05 * power))
+    return np.asarray(odds - logsumexp(odds))
