@@ -34,7 +34,7 @@ _CONSTANT = 0.25  # effective sample size a column at which the constant is as l
 LITTLE = 0.3  # effective sample size a column below which a model tends to the majority, or the mean
 MOST_COLUMNS = 2_000  # of which a private XᵀX is worth having
 _WORTH_WHITENING = 300.0  # effective sample size from which norms and second moments can be told from noise
-_PLENTY = 1_000.0  # effective sample size a column beyond which noise hardly matters
+PLENTY = 1_000.0  # effective sample size a column beyond which noise hardly matters
 _ENOUGH = 60  # steps on whitened rows
 _STEPS = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
 
@@ -59,7 +59,7 @@ def whitener_for(task: Task, *, columns: int, intercept: bool, effective: float)
     if effective < _WORTH_WHITENING or each < (0.7 if several else 3.0) or columns > MOST_COLUMNS:
         return None
     shares = (0.07, 0.13) if each >= (2.0 if several else 10.0) else (0.15,)
-    if each >= _PLENTY:  # one round finds all that there is, and rows are read less often
+    if each >= PLENTY:  # one round finds all that there is, and rows are read less often
         shares = (0.1,)
     tail = 0.02 * min(1.0, 50.0 / each)  # what is shortened biases, what is not is noise
     return Whitener(columns=columns, intercept=intercept, shares=shares, tail=tail)

@@ -8,6 +8,7 @@ from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.estimators.defaults import (
     LITTLE,
+    PLENTY,
     Task,
     calibration_for,
     constant_weight,
@@ -21,7 +22,7 @@ from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import RangeFinder
-from privet.preprocessing.scaling import given_scaling
+from privet.preprocessing.scaling import Scaling, given_scaling
 from privet.preprocessing.whitening import Whitener
 from privet.privacy import Budget, check_delta
 from privet.problems import Facts
@@ -132,61 +133,35 @@ class Outline:
 
 def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
     """The outline of a fit of `model` on a table of such a size, with `before` made already out of the same budget."""
-    count = public_count(size.records, model.neighbours, model.records)
-    if model.neighbours != "add_remove" and count != size.records:
-        raise InvalidParameter(
-            f"Expected records to be left out under {model.neighbours!r}, where it is public, got {count:,} for a "
-            "table of another number: rates and steps would not be what the guarantee covers. Leave records out."
-        )
-    # refuses ranges that bound nothing before they are charged
-    known = given_scaling(model.bounds, model.row_norm, size.columns, intercept=model.fit_intercept)
+    count, known = _checked(model, size)
     budget = check_budget(Budget(epsilon=model.epsilon, delta=model.delta))
     check_delta(budget.delta, count)  # under "add_remove", by the public guess alone
     noise = whole_noise(budget, model.neighbours)
     effective = count / noise
-    if known is None and size.sparse and size.columns > _MOST_SPARSE:
-        raise InvalidParameter(
-            f"Expected bounds=... for a sparse table of more than {_MOST_SPARSE:,} columns, got none: ranges of so "
-            "many columns cannot be learnt from one budget. Pass their public ranges, e.g. bounds=(0, 1)."
-        )
+
+    def of_share(share: float) -> float:
+        return share_noise(noise, share, model.epsilon)
+
+    facts = _facts(model, size, count)
+    loss: Loss = facts.loss  # type: ignore[assignment]  # of a linear model
     target, target_share = target_finder(model, count, noise)
     ranges, range_share = range_finder(model, size.columns, size.sparse, known, count, noise)
-    by_norm = model.row_norm is not None and model.bounds is None
-    clear = effective * math.sqrt(_NORM_SHARE) > _CLEAR
-    both = model.fit_intercept and not model.inference and (known is None or known.may_be_centred)
-    lengths = ("norm", "centred norm") if both else ("norm",)
-    norms = None
-    if not by_norm and size.columns > 1 and clear:
-        seen = stands_out(len(lengths), count, noise, model.neighbours) * math.sqrt(_NORM_SHARE)
-        norms = RangeFinder(columns=lengths, what="row norms").sized(seen)
-    columns = size.columns + bool(model.fit_intercept)
-    loss = model._loss(size.classes)
-    if size.weighted:
-        loss = WeightedLoss(loss=loss)
-    facts = Facts(
-        records=max(count, 1),
-        shape=(columns,) if loss.outputs == 1 else (columns, loss.outputs),
-        neighbours=model.neighbours,
-        unit="person" if size.people else "record",
-        loss=loss,
-        row_norm=1.0,
-        ridge=Ridge(alpha=model.alpha),
-        weighted=size.weighted,
-    )
+    whitener = _whitener(model, loss, size, effective)
+    norms = _norm_finder(model, known, size, count, noise, whitener)
     final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before
     for finder, share in ((target, target_share), (ranges, range_share), (norms, _NORM_SHARE)):
         if finder is not None:
-            first += finder.releases(noise_multiplier=share_noise(noise, share, model.epsilon))
-    first += model._own_releases(lambda share: share_noise(noise, share, model.epsilon), size.classes)
-    whitener = _whitener(model, loss, size, effective)
+            first += finder.releases(noise_multiplier=of_share(share))
+    first += model._own_releases(of_share, size.classes)
     calibration = None
     if whitener is not None:
-        first += whitener.releases(lambda share: share_noise(noise, share, model.epsilon))
+        first += whitener.releases(of_share)
         if model._calibrates and model.fit_intercept:
             calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
-        if calibration is not None:
-            last += calibration.releases(noise_multiplier=share_noise(noise, _CALIBRATION_SHARE, model.epsilon))
+    if calibration is not None:
+        last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
+    columns = facts.shape[0]
     solver = _solver(model, loss, columns, effective, size.people, final, None if whitener is None else 1.0)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
@@ -203,6 +178,63 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         whitener=whitener,
         calibration=calibration,
     )
+
+
+def _checked(model: "PrivateLinearModel", size: Size) -> tuple[int, Scaling | None]:
+    """How many records there are, in public, and the scaling that is declared; refuses before anything is charged."""
+    count = public_count(size.records, model.neighbours, model.records)
+    if model.neighbours != "add_remove" and count != size.records:
+        raise InvalidParameter(
+            f"Expected records to be left out under {model.neighbours!r}, where it is public, got {count:,} for a "
+            "table of another number: rates and steps would not be what the guarantee covers. Leave records out."
+        )
+    known = given_scaling(model.bounds, model.row_norm, size.columns, intercept=model.fit_intercept)
+    if known is None and size.sparse and size.columns > _MOST_SPARSE:
+        raise InvalidParameter(
+            f"Expected bounds=... for a sparse table of more than {_MOST_SPARSE:,} columns, got none: ranges of so "
+            "many columns cannot be learnt from one budget. Pass their public ranges, e.g. bounds=(0, 1)."
+        )
+    return count, known
+
+
+def _facts(model: "PrivateLinearModel", size: Size, count: int) -> Facts:
+    """The public side of the problem."""
+    columns = size.columns + bool(model.fit_intercept)
+    loss = model._loss(size.classes)
+    if size.weighted:
+        loss = WeightedLoss(loss=loss)
+    return Facts(
+        records=max(count, 1),
+        shape=(columns,) if loss.outputs == 1 else (columns, loss.outputs),
+        neighbours=model.neighbours,
+        unit="person" if size.people else "record",
+        loss=loss,
+        row_norm=1.0,
+        ridge=Ridge(alpha=model.alpha),
+        weighted=size.weighted,
+    )
+
+
+def _norm_finder(
+    model: "PrivateLinearModel",
+    known: Scaling | None,
+    size: Size,
+    count: int,
+    noise: float,
+    whitener: Whitener | None,
+) -> RangeFinder | None:
+    """How the norms of scaled rows will be learnt; None where a bound is known, or noise would drown them."""
+    by_norm = model.row_norm is not None and model.bounds is None
+    if by_norm or size.columns == 1 or count / noise * math.sqrt(_NORM_SHARE) <= _CLEAR:
+        return None
+    both = model.fit_intercept and not model.inference and (known is None or known.may_be_centred)
+    if whitener is not None:  # which centres rows itself, and where there is plenty learns their norms, too
+        if len(whitener.shares) == 1 and count / noise >= PLENTY * size.columns:
+            return None
+        both = False
+    lengths = ("norm", "centred norm") if both else ("norm",)
+    seen = stands_out(len(lengths), count, noise, model.neighbours) * math.sqrt(_NORM_SHARE)
+    return RangeFinder(columns=lengths, what="row norms").sized(seen)
 
 
 def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, effective: float) -> Whitener | None:
