@@ -14,6 +14,7 @@ import numpy as np
 
 from privet.accounting.contour.fermi_tail import Tail, fermi_tail
 from privet.accounting.pairs.atoms import Atoms
+from privet.accounting.pairs.crowd import Crowd
 from privet.accounting.pairs.elementary import GaussianPair
 from privet.accounting.pairs.mixture_moments import Mixtures
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
@@ -194,7 +195,7 @@ def _on_line(steps: Run, tilt: float, spacing: float, nodes: Complexes, exact: b
     value = np.zeros(nodes.shape, dtype=complex)
     error = np.zeros(nodes.shape)
     for pair, count in steps:
-        if isinstance(pair, Mixtures | Atoms):
+        if isinstance(pair, Mixtures | Atoms | Crowd):
             few = {"exact": exact} if isinstance(pair, Mixtures) else {}
             one, wrong = pair.on_line(tilt, spacing, len(nodes), **few)
             value, error = value + one, error + wrong
@@ -267,8 +268,8 @@ def _lay(steps: Run, saddle: float, epsilon: float, log_delta: float, exact: boo
 
 def _is_crowded(steps: Run) -> bool:
     """Whether a lattice would take long, or have no digits left: many unlike steps, or very many alike."""
-    batches = [pair for pair, _ in steps if isinstance(pair, Mixtures | Atoms)]
-    alone = [(1, count) for pair, count in steps if not isinstance(pair, Mixtures | Atoms)]
+    batches = [pair for pair, _ in steps if isinstance(pair, Mixtures | Atoms | Crowd)]
+    alone = [(1, count) for pair, count in steps if not isinstance(pair, Mixtures | Atoms | Crowd)]
     sizes = [*alone, *((len(pair.parts), max(count for _, count in pair.parts)) for pair in batches)]
     return sum(kinds for kinds, _ in sizes) >= _MANY_KINDS or max(count for _, count in sizes) >= _MANY_STEPS
 
