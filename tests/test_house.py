@@ -107,6 +107,7 @@ INNER = {
         "elementary",
         "atoms",
         "sampled",
+        "fixed_size",
         "crowd",
         "selected",
         "few_outcomes",

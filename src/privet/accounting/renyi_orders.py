@@ -14,10 +14,11 @@ import numpy as np
 from privet.accounting.pairs.atoms import Atoms
 from privet.accounting.pairs.crowd import Crowd
 from privet.accounting.pairs.elementary import BoundedRangePair, DiscretePair, LaplacePair
+from privet.accounting.pairs.fixed_size import FixedSizePair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.mixture_moments import Mixtures
 from privet.accounting.pairs.pair import UNIT, Complexes, Moments, Pair, Reals
-from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.pairs.truncated_mixture import CutPair
 
 Steps = Sequence[tuple[Pair, int]]

@@ -12,9 +12,10 @@ import numpy as np
 from privet.accounting.interface import Bounds
 from privet.accounting.numerics import bracketed_root
 from privet.accounting.pairs.elementary import BoundedRangePair, DiscretePair, GaussianPair, LaplacePair
+from privet.accounting.pairs.fixed_size import FixedSizePair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Pair
-from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.theorems import gaussian_profile
 
 _BLUR = 8 * UNIT

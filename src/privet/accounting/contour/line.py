@@ -217,11 +217,14 @@ def _reach(steps: Run, tilt: float, spacing: float, log_size: float, log_least: 
         return np.flatnonzero(log_size - fall - np.log(math.pi * spacing * counts) < log_least), fall
 
     few = thinned(steps)
-    for counts in _REACHES:
+    for i, counts in enumerate(_REACHES):
         enough, fall = reached(few, counts)
         if len(enough) and few is not steps:  # a guess, confirmed with all pairs
-            counts = counts[enough[0] : enough[0] + 4]
-            enough, fall = reached(steps, counts)
+            candidates = np.concatenate([counts[enough[0] :], *_REACHES[i + 1 :]])
+            for counts in np.split(candidates, range(4, len(candidates), 4)):
+                enough, fall = reached(steps, counts)
+                if len(enough):
+                    break
         if len(enough):
             return int(counts[enough[0]]), float(fall[enough[0]])
     return 0, 0.0

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from privet.accounting.pairs.elementary import BoundedRangePair, LaplacePair
+from privet.accounting.pairs.fixed_size import FixedSizePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
-from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.sampled import SampledLaplacePair
 
 Member = LaplacePair | BoundedRangePair | SampledLaplacePair | FixedSizePair
 
 SILENT = 60.0  # moments smaller than e^-60 of that at the tilt are no longer followed
-_ROWS = 16  # pairs worked on at a time
+_ROWS = 64  # pairs worked on at a time
+_SWIFT = 48  # pairs whose decay is looked at
 
 
 class Crowd:
@@ -27,6 +29,7 @@ class Crowd:
     def __init__(self, parts: Sequence[tuple[Member, int]]) -> None:
         self.parts = parts
         self.highest = sum(count * pair.highest for pair, count in parts)
+        self._swift: list[tuple[Any, Reals]] = []
         self._blocks = [_columns(parts[i : i + _ROWS]) for i in range(0, len(parts), _ROWS)]
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
@@ -57,9 +60,16 @@ class Crowd:
         return value + here, np.where(np.isnan(error), math.inf, error)
 
     def decay(self, tilt: float, frequency: Reals) -> Reals:
-        """As `Pair.decay`."""
-        out: Reals = sum((counts @ pair.decay(tilt, frequency) for pair, counts in self._blocks), np.zeros(1))
-        return out
+        """As `Pair.decay`: of all, or where that takes long of those that decay most, as none grows."""
+        if not isinstance(self.parts[0][0], FixedSizePair):
+            whole: Reals = sum((counts @ pair.decay(tilt, frequency) for pair, counts in self._blocks), np.zeros(1))
+            return whole
+        if not self._swift:
+            most = sorted(self.parts, key=lambda part: -part[1] * part[0].rate * part[0].shift)[:_SWIFT]
+            self._swift.append(_columns(most))
+        pair, counts = self._swift[0]
+        some: Reals = counts @ pair.decay(tilt, frequency, float(counts.sum()))
+        return some
 
     def _rounded(self, logs: Complexes, wrong: Reals) -> Reals:
         out: Reals = np.log1p(wrong) + (len(self.parts) + 4) * UNIT * np.abs(logs)
@@ -69,6 +79,6 @@ class Crowd:
 def _columns(parts: Sequence[tuple[Member, int]]) -> tuple[Any, Reals]:
     """The pairs as one, with a column of numbers for each of its parameters, and their counts."""
     pairs = [pair for pair, _ in parts]
-    names = [field.name for field in fields(pairs[0]) if isinstance(getattr(pairs[0], field.name), float)]
+    names = [field.name for field in fields(pairs[0]) if field.name in ("rate", "shift", "distance", "epsilon")]
     columns: dict[str, Any] = {name: np.array([[getattr(pair, name)] for pair in pairs]) for name in names}
     return replace(pairs[0], **columns), np.array([float(count) for _, count in parts])

@@ -216,4 +216,3 @@ def _log_sums(grid: Grid, powers: Complexes) -> Complexes:
     top = lift.real.max(axis=-1)
     out: Complexes = np.log(np.exp(lift - top[..., None]).sum(axis=-1)) + top
     return out
-
