@@ -8,6 +8,7 @@ import math
 import sys
 
 import numpy as np
+from scipy.special import ndtr
 
 from privet.accounting.interface import Bounds
 from privet.accounting.numerics import bracketed_root
@@ -50,7 +51,18 @@ def _end(pair: Pair, epsilon: float, side: int) -> float:
         case MixturePair(rate=rate, shift=shift, kind=kind) if kind != "replace":
             weight = rate if kind == "remove" else _joining(rate, epsilon, side)
             return weight * _gaussian(shift, _inner(weight, epsilon, side), side) * (1 + side * _BLUR)
+        case MixturePair(rate=rate, shift=shift) if epsilon < 690:
+            return _changing(rate, shift, float(pair._threshold(np.array([epsilon]))[0]), epsilon, side)
     return _by_tails(pair, epsilon, side)
+
+
+def _changing(rate: float, shift: float, x: float, epsilon: float, side: int) -> float:
+    """q(Φ(s−x) − Φ(−s−x)) − (e^ε − 1)(qΦ(−s−x) + (1−q)Φ(−x)), xi > x being where the loss exceeds ε; x is optimal."""
+    near, middle, far = (float(value) for value in ndtr(np.array([shift - x, -x, -shift - x])))
+    gain, cost = rate * (near - far), math.expm1(epsilon) * (rate * far + (1 - rate) * middle)
+    # each normal tail is known to about 2x² units of rounding, and not at all where it underflows
+    wrong = UNIT * (64 + 8 * (abs(x) + shift) ** 2) * (rate * (near + far) + cost) + 1e-300
+    return max(0.0, gain - cost + side * wrong)
 
 
 def _gaussian(mu: float, epsilon: float, side: int) -> float:

@@ -16,6 +16,7 @@ from privet.accounting.contour.fermi_tail import Tail, fermi_tail
 from privet.accounting.pairs.atoms import Atoms
 from privet.accounting.pairs.crowd import Crowd
 from privet.accounting.pairs.elementary import GaussianPair
+from privet.accounting.pairs.fixed_size import CutFixedSize, FixedSizePair
 from privet.accounting.pairs.mixture_moments import Mixtures
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 from privet.accounting.pairs.truncated_mixture import CutPair
@@ -35,7 +36,7 @@ _MOST_NODES = 6000
 _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
 _REACHES = [np.unique(np.ceil(np.geomspace(few, many, 14))) for few, many in ((5, 80), (90, _MOST_NODES))]
 _BLURRED = 1e-6  # the relative accuracy aimed at where a normal step is added
-_MOST_BLURRED = 12_000  # nodes
+_MOST_BLURRED = 24_000  # nodes
 _MOST_BLUR = 1e-2  # relative to delta, about what a normal step may add
 _MANY_KINDS, _MANY_STEPS = 8, 10**8  # from which on runs that do not decay are not left to the Fourier accountant
 _TILTS = np.linspace(0.4, 1.02, 13)
@@ -202,6 +203,8 @@ def _on_line(steps: Run, tilt: float, spacing: float, nodes: Complexes, exact: b
             continue
         if isinstance(pair, CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
+        elif isinstance(pair, FixedSizePair | CutFixedSize) and len(nodes) > 24:
+            one, relative = pair.log_moments(tilt, spacing, np.arange(len(nodes)))
         else:
             one, relative = pair.log_moment(nodes)
         value += count * one
@@ -270,7 +273,9 @@ def _lay(steps: Run, saddle: float, epsilon: float, log_delta: float, exact: boo
 
 
 def _is_crowded(steps: Run) -> bool:
-    """Whether a lattice would take long, or have no digits left: many unlike steps, or very many alike."""
+    """Whether a lattice would take long, or have no digits left: many unlike steps, very many, or rare outcomes."""
+    if any(isinstance(pair, CutFixedSize) for pair, _ in steps):
+        return True
     batches = [pair for pair, _ in steps if isinstance(pair, Mixtures | Atoms | Crowd)]
     alone = [(1, count) for pair, count in steps if not isinstance(pair, Mixtures | Atoms | Crowd)]
     sizes = [*alone, *((len(pair.parts), max(count for _, count in pair.parts)) for pair in batches)]

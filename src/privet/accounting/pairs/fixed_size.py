@@ -21,6 +21,7 @@ from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.mixture_moments import Mixtures
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 from privet.accounting.pairs.sampled import PANEL_ERROR, panels, sum_blocks
+from privet.accounting.pairs.truncated_mixture import CutPair
 
 _FALL = 40.0  # about how far a run decays where its line is cut
 _MILD = 2.0  # log of how large w^{-t} may be left of s/2
@@ -64,7 +65,7 @@ class FixedSizePair:
         t = np.asarray(t, dtype=complex)
         if not self._is_mild(t):
             return self._by_panels(t)
-        value, error = self._joined(t, [part.each(t) for part in self._parts()], *self._below(t))
+        value, error = self.joined(t, [side.each(t) for side in self.sides()])
         return (value, error) if np.ndim(self.rate) else (value[0], error[0])
 
     def log_moments(self, tilt: float, spacing: float, heard: NDArray[np.int64]) -> tuple[Complexes, Reals]:
@@ -72,16 +73,15 @@ class FixedSizePair:
         t, count = tilt + 1j * spacing * heard, int(heard[-1]) + 1
         if count > 8 * len(heard) or not self._is_mild(t):
             return self.log_moment(t)
-        tables = [part.each_on_line(tilt, spacing, count) for part in self._parts()]
-        sides = [(logs[:, heard], wrong[:, heard]) for logs, wrong in tables]
-        value, error = self._joined(t, sides, *self._below(t))
+        tables = [side.each_on_line(tilt, spacing, count) for side in self.sides()]
+        value, error = self.joined(t, [(logs[:, heard], wrong[:, heard]) for logs, wrong in tables])
         return (value, error) if np.ndim(self.rate) else (value[0], error[0])
 
     def _is_mild(self, t: Complexes) -> bool:
         """Whether w^{-t} is of size 1 where w < 1, so that nothing cancels when that is subtracted."""
         return float(t.real.min()) >= 0 and float(t.real.max()) * -math.log1p(-float(np.max(self.rate))) < _MILD
 
-    def _parts(self) -> list[Mixtures]:
+    def sides(self) -> list[Mixtures]:
         """The sides of a record that leaves and of one that joins."""
         if not self._known:
             pairs = list(zip(np.ravel(self.rate).tolist(), np.ravel(self.shift).tolist(), strict=True))
@@ -89,10 +89,9 @@ class FixedSizePair:
                 self._known.append(Mixtures([(MixturePair(q, s, kind), _REPEATS) for q, s in pairs]))
         return self._known
 
-    def _joined(
-        self, t: Complexes, sides: list[tuple[Complexes, Reals]], below: Complexes, wrong: Reals
-    ) -> tuple[Complexes, Reals]:
-        """log M and its relative error, a row a pair, from both sides and what they have too much."""
+    def joined(self, t: Complexes, sides: list[tuple[Complexes, Reals]]) -> tuple[Complexes, Reals]:
+        """log M and its relative error, a row a pair, from those of both sides, less what they have too much."""
+        below, wrong = self._below(t)
         total, size = -below, np.abs(below)
         for logs, relative in sides:
             if float(logs.real.max()) > 600.0:
@@ -228,6 +227,38 @@ class FixedSizePair:
             best = np.maximum(best, np.where(np.isnan(found), 0.0, found))
         out: Reals = -np.log1p(-best) * (1 - 1e-9)
         return out
+
+
+@dataclass(frozen=True, slots=True)
+class CutFixedSize:
+    """A fixed-size pair without the outcomes xi > cut of the side of a record that leaves: see `CutPair`."""
+
+    pair: FixedSizePair
+    leaving: CutPair
+    infinite: float = 0.0
+
+    @property
+    def highest(self) -> float:
+        return self.leaving.highest
+
+    def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
+        t = np.asarray(t, dtype=complex)
+        return self._joined(t, self.leaving.log_moment(t), self.pair.sides()[1].each(t))
+
+    def log_moments(self, tilt: float, spacing: float, heard: NDArray[np.int64]) -> tuple[Complexes, Reals]:
+        """`log_moment` at tilt + ik·spacing for k in `heard`, which are all from 0 on."""
+        t, count = tilt + 1j * spacing * heard, len(heard)
+        joining = self.pair.sides()[1].each_on_line(tilt, spacing, count)
+        return self._joined(t, self.leaving.log_moments(tilt, spacing, count), joining)
+
+    def _joined(
+        self, t: Complexes, leaving: tuple[Complexes, Reals], joining: tuple[Complexes, Reals]
+    ) -> tuple[Complexes, Reals]:
+        value, error = self.pair.joined(t, [(leaving[0][None], leaving[1][None]), joining])
+        return value[0], error[0]
+
+    def decay(self, tilt: float, frequency: Reals) -> Reals:
+        return np.zeros_like(frequency)  # nothing is claimed: where it is asked for, the loss is nearly an atom
 
 
 def _verticals(q: Reals, s: Reals, c: float, frequency: Reals, eta: float) -> Reals:
