@@ -1,7 +1,5 @@
 """Unlike steps of one family as one step: NumPy works on many at a time, and on no more than matter."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -9,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from privet.accounting.pairs.elementary import BoundedRangePair, LaplacePair
 from privet.accounting.pairs.fixed_size import FixedSizePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
-from privet.accounting.pairs.sampled import SampledLaplacePair
 
-Member = LaplacePair | BoundedRangePair | SampledLaplacePair | FixedSizePair
+Member = Any  # LaplacePair, BoundedRangePair, SampledLaplacePair or FixedSizePair
 
 SILENT = 60.0  # moments smaller than e^-60 of that at the tilt are no longer followed
 _ROWS = 64  # pairs worked on at a time

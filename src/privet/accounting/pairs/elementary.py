@@ -116,7 +116,8 @@ class LaplacePair:
         fallen = np.exp(-(1 + 2 * c) * d)
         here = np.exp(self.log_moment(np.array([complex(c)]))[0].real - c * d)
         bound = (1 + fallen) * (0.5 + 0.25 / np.hypot(c + 0.5, frequency)) / here
-        return np.maximum(0.0, -np.log(bound) - 64 * UNIT)
+        out: Reals = np.maximum(0.0, -np.log(bound) - 64 * UNIT)
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,8 @@ class BoundedRangePair:
     def decay(self, tilt: float, frequency: Reals) -> Reals:
         # |sinh(x+iy)| ≤ cosh x, and M(c) has sinh in its place
         ratio = 1 / np.tanh((tilt + 0.5) * self.epsilon) * (tilt + 0.5) / np.hypot(tilt + 0.5, frequency)
-        return np.maximum(0.0, -np.log(ratio) - 64 * UNIT)
+        out: Reals = np.maximum(0.0, -np.log(ratio) - 64 * UNIT)
+        return out
 
 
 @dataclass(frozen=True, slots=True)

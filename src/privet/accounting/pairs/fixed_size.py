@@ -8,8 +8,6 @@ M₊ and M₋ being those of a record that leaves a Poisson batch, and joins it.
 that little turns there. `docs/proofs/contour.md`, section 4, has the error bounds.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

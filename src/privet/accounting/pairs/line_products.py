@@ -1,7 +1,5 @@
 """Sums of powers at equally spaced orders, as matrix products."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
