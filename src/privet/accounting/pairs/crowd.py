@@ -14,7 +14,7 @@ Member = Any  # LaplacePair, BoundedRangePair, SampledLaplacePair or FixedSizePa
 
 SILENT = 60.0  # moments smaller than e^-60 of that at the tilt are no longer followed
 _ROWS = 64  # pairs worked on at a time
-_SWIFT = 48  # pairs whose decay is looked at
+_SWIFT = 96  # pairs whose decay is looked at
 
 
 class Crowd:

@@ -23,7 +23,7 @@ from privet.accounting.pairs.truncated_mixture import CutPair
 
 _FALL = 40.0  # about how far a run decays where its line is cut
 _MILD = 2.0  # log of how large w^{-t} may be left of s/2
-_REPEATS = 1000  # the sides are computed as exactly as so many steps need them
+_REPEATS = 16  # the sides are computed as exactly as so many steps need them
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,20 +174,20 @@ class FixedSizePair:
         most = 0.45 * min(math.pi / float(np.max(self.shift)), 4.0)
         heights = most * 2.0 ** -np.arange(0.0, 11.0)
         if repeats > 1:  # where the bound falls by e^_FALL, eta² is about that over the count
-            heights = np.unique(np.minimum(most, math.sqrt(_FALL / repeats) * np.array([0.4, 0.8, 1.6])))
+            heights = np.unique(np.minimum(most, math.sqrt(_FALL / repeats) * np.array([0.6, 1.3])))
         try:
             with np.errstate(all="ignore"):
-                found = self._decay(max(tilt, 0.0), frequency, heights)
+                found = self._decay(max(tilt, 0.0), frequency, heights, 14.0 if 1 < repeats < 1e4 else 7.0)
         except OverflowError:  # an order too high to compute: nothing is claimed
             found = np.zeros((np.size(self.rate), len(frequency)))
         return found if np.ndim(self.rate) else found[0]
 
-    def _decay(self, c: float, frequency: Reals, heights: Reals) -> Reals:
+    def _decay(self, c: float, frequency: Reals, heights: Reals, wide: float) -> Reals:
         # Each side's integral is moved from [s/2, ∞) to Im xi = ±eta, up the vertical at s/2 and along; what the two
         # verticals leave nearly cancels, and is bounded by V (docs/proofs/contour.md, section 4).
         q, s, steepest = np.reshape(self.rate, (-1, 1)), np.reshape(self.shift, (-1, 1)), float(np.max(self.shift))
         far = 11.5 + steepest * (1 + c)
-        x, weight, half = panels(0.0, far, min(0.25, 0.5 / steepest, 7 / (12 + steepest * (1 + c))))
+        x, weight, half = panels(0.0, far, min(wide / 28, 0.5 / steepest, wide / (12 + steepest * (1 + c))))
         x, end = x + s / 2, far + steepest / 2
         z = q * np.exp(s * x - s * s / 2)
         ell = np.log1p(q * np.expm1(s * x - s * s / 2))
@@ -196,8 +196,8 @@ class FixedSizePair:
         above, under = np.exp(log_flat + (1 + c) * ell), np.exp(log_flat - c * ell)  # relative to M(tilt)
         both = above + under
         keep = (both > 1e-7 * both.max(axis=1, keepdims=True)).any(axis=0)  # elsewhere nothing is gained
-        tall, wide = half * 4 / 3, half * 2 / 3
-        rule = PANEL_ERROR * math.exp(tall**2 / 2 + 8 / 3 * half * (end + wide))
+        tall, over = half * 4 / 3, half * 2 / 3
+        rule = PANEL_ERROR * math.exp(tall**2 / 2 + 8 / 3 * half * (end + over))
         edge = np.exp(-s * s / 8 - log_here) / math.sqrt(2 * math.pi)
         best = np.zeros((len(q), len(frequency)))
         for eta in heights.tolist():
@@ -211,7 +211,7 @@ class FixedSizePair:
                 left -= (np.maximum(np.expm1(power), 0.0) * share)[:, ~keep].sum(axis=1, keepdims=True)
             left -= edge * _verticals(q, s, c, frequency, eta)
             # the panels' error, w being at most turned by psi and at least `least` on their ellipses
-            psi, start = angle + s * tall, q * np.exp(-s * wide)
+            psi, start = angle + s * tall, q * np.exp(-s * over)
             inner = start > (q - 1) * np.cos(psi)
             least = np.where(inner, np.abs(1 - q + start * np.exp(1j * psi)), (1 - q) * np.sin(psi))
             wrong = rule * (

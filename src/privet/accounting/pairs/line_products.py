@@ -21,9 +21,10 @@ def rises_on_line(first: Complexes, turn: Complexes, weight: Complexes, count: i
     coarse = start * (1 + far) + far
     m = (coarse * weight.swapaxes(-1, -2)) @ fine.swapaxes(-1, -2)
     m += (coarse @ weight) + (fine @ weight).swapaxes(-1, -2)
-    # |fine| ≤ 2 and |1 + far| ≤ 1; a rise is as exact as the largest one up to it
-    sizes = np.abs(weight)
-    spread = 3 * ((_largest(far) + np.abs(start)) @ sizes) + (_largest(fine) @ sizes).swapaxes(-1, -2)
+    # |fine| ≤ 2 and |1 + far| ≤ 1; a rise is as exact as min(2, k·|turn|), which is no less than it
+    sizes, length = np.abs(weight), np.abs(turn)
+    near, along = (np.minimum(2.0, np.arange(k)[:, None] * (unit * length)) for k, unit in ((block, 1), (ways, block)))
+    spread = 3 * ((along + np.abs(start)) @ sizes) + (near @ sizes).swapaxes(-1, -2)
     shape = (*m.shape[:-2], block * ways)
     return m.reshape(shape)[..., :count], UNIT * (weight.shape[-2] + 128) * spread.reshape(shape)[..., :count]
 
@@ -39,7 +40,3 @@ def _rises(turn: Complexes, count: int) -> Complexes:
         known *= 2
     return out
 
-
-def _largest(rises: Complexes) -> Reals:
-    out: Reals = np.maximum.accumulate(np.abs(rises), axis=-2)
-    return out
