@@ -23,6 +23,7 @@ from privet.accounting.pairs.truncated_mixture import CutPair
 
 _FALL = 40.0  # about how far a run decays where its line is cut
 _MILD = 2.0  # log of how large w^{-t} may be left of s/2
+_MOST_WORK = 4e6  # terms summed directly
 _REPEATS = 16  # the sides are computed as exactly as so many steps need them
 
 
@@ -118,6 +119,8 @@ class FixedSizePair:
         else:
             terms, growth = 0, 1.0
 
+            if log_w.size * len(t) > _MOST_WORK:
+                raise OverflowError("too many nodes are needed at such frequencies")
             rise = expm1 if top else np.expm1
 
             def integrate(block: Complexes) -> Complexes:

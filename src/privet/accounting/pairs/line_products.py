@@ -39,4 +39,3 @@ def _rises(turn: Complexes, count: int) -> Complexes:
         out[..., known : known + some.shape[-2], :] = some * (1 + step) + step
         known *= 2
     return out
-

@@ -19,6 +19,7 @@ from privet.accounting.pairs.line_products import rises_on_line
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
 _RULE = gauss_legendre(24)
+_MOST_WORK = 4e6  # numbers in one array
 PANEL_ERROR = 64 / 15 / (1 - 1 / 9) * 9.0**-24  # of a 24-point panel, per unit modulus on the ellipse rho = 3
 
 
@@ -135,6 +136,8 @@ class SampledLaplacePair:
         power = 1 + t if self.kind == "remove" else -t
         first = power[0].real
         ell, v, mass, wrong = self._outcomes(spacing * count, abs(float(first)))
+        if ell.size * math.sqrt(count) > _MOST_WORK:
+            raise OverflowError("too many nodes are needed at such frequencies")
         m, spread = rises_on_line(first * ell, (1j if self.kind == "remove" else -1j) * spacing * ell, mass, count)
         growth, which = np.exp(first * ell[..., None, :]) + 1, np.zeros(len(t), dtype=int)
         value, error = self._bounded(
