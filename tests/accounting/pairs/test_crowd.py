@@ -100,7 +100,7 @@ def test_what_is_no_longer_followed_stays_within_its_bound() -> None:
     pairs = [LaplacePair(d) for d in np.linspace(0.5, 2.0, 300)]
     crowd = Crowd([(pair, 1) for pair in pairs])
     found, error = crowd.on_line(1.0, 0.7, 200)
-    truth = sum(pair.log_moment(1.0 + 0.7j * np.arange(200))[0] for pair in pairs)
+    truth = np.sum([pair.log_moment(1.0 + 0.7j * np.arange(200))[0] for pair in pairs], axis=0)
     silent = error > 1
     assert silent.sum() > 100
     assert np.all(truth.real[silent] <= (found.real + error)[silent])

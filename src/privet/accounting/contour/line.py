@@ -19,6 +19,7 @@ from privet.accounting.pairs.elementary import GaussianPair
 from privet.accounting.pairs.fixed_size import CutFixedSize, FixedSizePair
 from privet.accounting.pairs.mixture_moments import Mixtures
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
+from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.pairs.truncated_mixture import CutPair
 from privet.accounting.renyi_orders import (
     Run,
@@ -203,7 +204,7 @@ def _on_line(steps: Run, tilt: float, spacing: float, nodes: Complexes, exact: b
             continue
         if isinstance(pair, CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
-        elif isinstance(pair, FixedSizePair | CutFixedSize) and len(nodes) > 24:
+        elif isinstance(pair, FixedSizePair | CutFixedSize | SampledLaplacePair) and len(nodes) > 24:
             one, relative = pair.log_moments(tilt, spacing, np.arange(len(nodes)))
         else:
             one, relative = pair.log_moment(nodes)

@@ -19,7 +19,7 @@ from privet.accounting.pairs.line_products import rises_on_line
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
 _RULE = gauss_legendre(24)
-_MOST_WORK = 4e6  # numbers in one array
+_MOST_WORK = 1e6  # numbers in one array
 PANEL_ERROR = 64 / 15 / (1 - 1 / 9) * 9.0**-24  # of a 24-point panel, per unit modulus on the ellipse rho = 3
 
 
