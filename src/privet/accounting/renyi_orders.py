@@ -27,6 +27,7 @@ Gathered = tuple[tuple[Moments, int], ...]
 
 _TOGETHER = 64  # mixture pairs worked on at a time
 _SAMPLE = 12  # of which so many serve for guesses
+_LONG = 10**9
 _AROUND = np.linspace(-1, 1, 9)
 
 _NO_FLOAT = -800.0  # log of what is 0 to a float
@@ -52,7 +53,8 @@ def _gathered(steps: Gathered) -> Gathered:
             for size in sorted({count for _, count in alike}):
                 out.append((Atoms([pair for pair, count in alike if count == size], size), 1))
         else:
-            out += [(Crowd(alike), 1)] if len(alike) > 1 else alike
+            long = max(count for _, count in alike) > _LONG  # alone, a pair's moments keep more digits
+            out += alike if long or len(alike) == 1 else [(Crowd(alike), 1)]
     return tuple(out)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting.pairs.complex_functions import expm1, log1p
+from privet.accounting.pairs.line_products import by_powers
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.mixture_moments import Mixtures
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
@@ -24,7 +25,9 @@ from privet.accounting.pairs.truncated_mixture import CutPair
 _FALL = 40.0  # about how far a run decays where its line is cut
 _MILD = 2.0  # log of how large w^{-t} may be left of s/2
 _MOST_WORK = 4e6  # terms summed directly
-_REPEATS = 16  # the sides are computed as exactly as so many steps need them
+_SLOW = 50.0  # frequencies times shift beyond which panels are many
+_SHARP = 1e-9  # relative to log M, the error from which on more digits are sought
+_REPEATS = 90_000  # the sides are computed as exactly as so many steps need them
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,7 @@ class FixedSizePair:
         t = np.asarray(t, dtype=complex)
         if not self._is_mild(t):
             return self._by_panels(t)
-        value, error = self.joined(t, [side.each(t) for side in self.sides()])
-        return (value, error) if np.ndim(self.rate) else (value[0], error[0])
+        return self._sharpened(t, *self.joined(t, [side.each(t) for side in self.sides()]))
 
     def log_moments(self, tilt: float, spacing: float, heard: NDArray[np.int64]) -> tuple[Complexes, Reals]:
         """`log_moment` at tilt + ik·spacing for k in `heard`, which rises: by matrix products where that is quicker."""
@@ -73,8 +75,20 @@ class FixedSizePair:
         if count > 8 * len(heard) or not self._is_mild(t):
             return self.log_moment(t)
         tables = [side.each_on_line(tilt, spacing, count) for side in self.sides()]
-        value, error = self.joined(t, [(logs[:, heard], wrong[:, heard]) for logs, wrong in tables])
-        return (value, error) if np.ndim(self.rate) else (value[0], error[0])
+        return self._sharpened(t, *self.joined(t, [(logs[:, heard], wrong[:, heard]) for logs, wrong in tables]))
+
+    def _sharpened(self, t: Complexes, value: Complexes, error: Reals) -> tuple[Complexes, Reals]:
+        """One pair's moments, by panels where those keep more digits: at low orders, as of very long runs."""
+        if np.ndim(self.rate):
+            return value, error
+        value, error = value[0], error[0]
+        if float(np.abs(t.imag).max()) * self.shift < _SLOW and (error > _SHARP * np.abs(value)).any():
+            try:
+                other, wrong = self._by_panels(t)
+            except OverflowError:
+                return value, error
+            value, error = np.where(wrong < error, other, value), np.minimum(wrong, error)
+        return value, error
 
     def _is_mild(self, t: Complexes) -> bool:
         """Whether w^{-t} is of size 1 where w < 1, so that nothing cancels when that is subtracted."""
@@ -85,7 +99,7 @@ class FixedSizePair:
         if not self._known:
             pairs = list(zip(np.ravel(self.rate).tolist(), np.ravel(self.shift).tolist(), strict=True))
             for kind in ("remove", "add"):
-                self._known.append(Mixtures([(MixturePair(q, s, kind), _REPEATS) for q, s in pairs]))
+                self._known.append(Mixtures([(MixturePair(q, s, kind), _REPEATS // len(pairs)) for q, s in pairs]))
         return self._known
 
     def joined(self, t: Complexes, sides: list[tuple[Complexes, Reals]]) -> tuple[Complexes, Reals]:
@@ -115,7 +129,7 @@ class FixedSizePair:
         spread = (weight * log_w**2).sum(axis=1, keepdims=True)
         reach = float(np.abs(log_w).max()) * top
         if reach < 4 and not np.ptp(t.real):
-            found, terms, growth = *_by_powers(float(t.real[0]), t.imag, log_w, weight), math.exp(reach)
+            found, terms, growth = *by_powers(float(t.real[0]), t.imag, log_w, weight), math.exp(reach)
         else:
             terms, growth = 0, 1.0
 
@@ -275,22 +289,3 @@ def _verticals(q: Reals, s: Reals, c: float, frequency: Reals, eta: float) -> Re
     gap = np.exp(-decays) * fixed[:, None, 1:] + 2 * np.tan(s * y[1:] / 2)[:, None] * late
     out: Reals = gap @ (np.exp(y[1:] ** 2 / 2) * eta / 48)
     return out
-
-
-def _by_powers(tilt: float, frequency: Reals, log_w: Reals, weight: Reals) -> tuple[Complexes, int]:
-    """Σ weight·(w^{1+t} - 1)(1 - w^{-t}) on the line Re t = tilt, in powers of i·frequency·log w; how many."""
-    unit = float(np.abs(log_w).max())
-    top = unit * float(np.abs(frequency).max())
-    terms = 3
-    while top ** (terms - 2) > 1e-19 * math.factorial(terms):
-        terms += 1
-    up, down = np.expm1((1 + tilt) * log_w), np.expm1(-tilt * log_w)
-    share = weight
-    sums, powers = [-(up * down * weight).sum(axis=1)], [np.ones(len(frequency), dtype=complex)]
-    for k in range(1, terms):
-        share = share * (log_w / unit)
-        factor = up - down if k % 2 else 2 + up + down
-        sums.append((share * factor).sum(axis=1))
-        powers.append(powers[-1] * (1j * unit * frequency / k))
-    out: Complexes = np.stack(sums, axis=1) @ np.array(powers)
-    return out, terms

@@ -1,4 +1,4 @@
-"""Sums of powers at equally spaced orders, as matrix products."""
+"""Sums of powers at many orders of one real part, as matrix products."""
 
 import math
 
@@ -39,3 +39,22 @@ def _rises(turn: Complexes, count: int) -> Complexes:
         out[..., known : known + some.shape[-2], :] = some * (1 + step) + step
         known *= 2
     return out
+
+
+def by_powers(tilt: float, frequency: Reals, log_w: Reals, weight: Reals) -> tuple[Complexes, int]:
+    """Σ weight·(w^{1+t} - 1)(1 - w^{-t}) on the line Re t = tilt, in powers of i·frequency·log w; how many."""
+    unit = float(np.abs(log_w).max())
+    top = unit * float(np.abs(frequency).max())
+    terms = 3
+    while top ** (terms - 2) > 1e-19 * math.factorial(terms):
+        terms += 1
+    up, down = np.expm1((1 + tilt) * log_w), np.expm1(-tilt * log_w)
+    share = weight
+    sums, powers = [-(up * down * weight).sum(axis=1)], [np.ones(len(frequency), dtype=complex)]
+    for k in range(1, terms):
+        share = share * (log_w / unit)
+        factor = up - down if k % 2 else 2 + up + down
+        sums.append((share * factor).sum(axis=1))
+        powers.append(powers[-1] * (1j * unit * frequency / k))
+    out: Complexes = np.stack(sums, axis=1) @ np.array(powers)
+    return out, terms
