@@ -98,8 +98,9 @@ class FixedSizePair:
         """The sides of a record that leaves and of one that joins."""
         if not self._known:
             pairs = list(zip(np.ravel(self.rate).tolist(), np.ravel(self.shift).tolist(), strict=True))
+            repeats = _REPEATS if len(pairs) == 1 else 16
             for kind in ("remove", "add"):
-                self._known.append(Mixtures([(MixturePair(q, s, kind), _REPEATS // len(pairs)) for q, s in pairs]))
+                self._known.append(Mixtures([(MixturePair(q, s, kind), repeats) for q, s in pairs]))
         return self._known
 
     def joined(self, t: Complexes, sides: list[tuple[Complexes, Reals]]) -> tuple[Complexes, Reals]:
