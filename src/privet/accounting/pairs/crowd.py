@@ -24,7 +24,7 @@ class Crowd:
 
     def __init__(self, parts: Sequence[tuple[Member, int]]) -> None:
         self.parts = parts
-        self.highest = sum(count * pair.highest for pair, count in parts)
+        self.highest = math.fsum(count * pair.highest for pair, count in parts)
         self._swift: list[tuple[Any, Reals]] = []
         self._blocks = [_columns(parts[i : i + _ROWS]) for i in range(0, len(parts), _ROWS)]
 

@@ -48,7 +48,7 @@ class Mixtures:
         self.counts = np.array([float(count) for _, count in parts])
         self.steepest = float(self.shift.max())
         self.total = float(self.counts.sum())
-        self.highest = sum(count * pair.highest for pair, count in parts)
+        self.highest = math.fsum(count * pair.highest for pair, count in parts)
         self._grids: dict[tuple[bool, float, float], Grid] = {}
 
     # --- nodes ---------------------------------------------------------------------------------------------------
