@@ -97,6 +97,7 @@ INNER = {
     "pairs": [
         "pair",
         "complex_functions",
+        "line_products",
         "mixture_grid",
         "mixture_moments",
         "mixture",
@@ -106,6 +107,8 @@ INNER = {
         "elementary",
         "atoms",
         "sampled",
+        "fixed_size",
+        "crowd",
         "selected",
         "few_outcomes",
         "floating_law",

@@ -18,8 +18,9 @@ from privet.accounting.contour.rare_outcomes import line_epsilon, rare_epsilon, 
 from privet.accounting.fourier.brackets import fourier_delta
 from privet.accounting.pairs.blurred_window import Window
 from privet.accounting.pairs.elementary import LaplacePair
+from privet.accounting.pairs.fixed_size import FixedSizePair
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.stepwise import basic_epsilon
 from privet.errors import NoProvenBound
 

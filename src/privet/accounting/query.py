@@ -207,7 +207,7 @@ def _best(
         found = Bounds(0.0, math.inf if delta is not None else 1.0)
     if name == "contour" and not tight:
         return found, name
-    if name == "contour" and _width(found) > WIDE:
+    if name == "contour" and _width(found) > WIDE and not (epsilon is not None and found.upper < NOTHING):
         other = _tried("fourier", run, neighbours, delta, epsilon)
         if other is not None:
             name = "fourier" if other.upper < found.upper else name

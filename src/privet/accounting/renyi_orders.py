@@ -7,15 +7,18 @@ saddle and to bound what lies beyond its line.
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from privet.accounting.pairs.atoms import Atoms
-from privet.accounting.pairs.elementary import DiscretePair
+from privet.accounting.pairs.crowd import Crowd
+from privet.accounting.pairs.elementary import BoundedRangePair, DiscretePair, LaplacePair
+from privet.accounting.pairs.fixed_size import FixedSizePair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.mixture_moments import Mixtures
 from privet.accounting.pairs.pair import UNIT, Complexes, Moments, Pair, Reals
+from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.pairs.truncated_mixture import CutPair
 
 Steps = Sequence[tuple[Pair, int]]
@@ -24,6 +27,7 @@ Gathered = tuple[tuple[Moments, int], ...]
 
 _TOGETHER = 64  # mixture pairs worked on at a time
 _SAMPLE = 12  # of which so many serve for guesses
+_LONG = 10**9
 _AROUND = np.linspace(-1, 1, 9)
 
 _NO_FLOAT = -800.0  # log of what is 0 to a float
@@ -32,32 +36,51 @@ _NO_FLOAT = -800.0  # log of what is 0 to a float
 def gathered(steps: Run) -> Gathered:
     """The same run with like pairs together, so that NumPy works on many at a time."""
     steps = tuple(steps)
-    return _gathered(steps) if any(isinstance(pair, MixturePair | DiscretePair) for pair, _ in steps) else steps
+    return _gathered(steps) if any(_family(pair) for pair, _ in steps) else steps
 
 
 @lru_cache(maxsize=4)
 def _gathered(steps: Gathered) -> Gathered:
-    out = [(pair, count) for pair, count in steps if not isinstance(pair, MixturePair | DiscretePair)]
-    mixed = [(pair, count) for pair, count in steps if isinstance(pair, MixturePair)]
-    mixed.sort(key=lambda part: (part[0].kind, part[0].shift))
-    for _, alike in groupby(mixed, key=lambda part: (part[0].kind, math.frexp(part[0].shift)[1])):
-        parts = list(alike)
-        out += [(Mixtures(parts[i : i + _TOGETHER]), 1) for i in range(0, len(parts), _TOGETHER)]
-    atomic = [(pair, count) for pair, count in steps if isinstance(pair, DiscretePair)]
-    for size in sorted({count for _, count in atomic}):
-        out.append((Atoms([pair for pair, count in atomic if count == size], size), 1))
+    families: dict[tuple[object, ...], list[tuple[Any, int]]] = {}
+    for pair, count in steps:
+        families.setdefault(_family(pair), []).append((pair, count))
+    out = families.pop((), [])
+    for family, alike in families.items():
+        if family[0] is MixturePair:
+            alike.sort(key=lambda part: part[0].shift)
+            out += [(Mixtures(alike[i : i + _TOGETHER]), 1) for i in range(0, len(alike), _TOGETHER)]
+        elif family[0] is DiscretePair:
+            for size in sorted({count for _, count in alike}):
+                out.append((Atoms([pair for pair, count in alike if count == size], size), 1))
+        else:
+            long = max(count for _, count in alike) > _LONG  # alone, a pair's moments keep more digits
+            out += alike if long or len(alike) == 1 else [(Crowd(alike), 1)]
     return tuple(out)
+
+
+def _family(pair: Moments) -> tuple[object, ...]:
+    """What pairs that are worked on together have in common; empty for those that are not."""
+    match pair:
+        case MixturePair(shift=shift, kind=kind):
+            return MixturePair, kind, math.frexp(shift)[1]
+        case FixedSizePair(shift=shift):
+            return FixedSizePair, math.frexp(shift)[1]
+        case SampledLaplacePair(kind=kind):
+            return SampledLaplacePair, kind
+        case DiscretePair() | LaplacePair() | BoundedRangePair():
+            return (type(pair),)
+    return ()
 
 
 @lru_cache(maxsize=4)
 def thinned(steps: Gathered) -> Gathered:
-    """Few of a gathered run's mixture pairs in place of all, for guesses."""
-    mixed = [part for pair, _ in steps if isinstance(pair, Mixtures) for part in pair.parts]
+    """Few of a gathered run's pairs in place of all, for guesses."""
+    mixed = [part for pair, _ in steps if isinstance(pair, Mixtures | Crowd) for part in pair.parts]
     if len(mixed) <= _SAMPLE:
         return steps
     some = mixed[:: -(-len(mixed) // _SAMPLE)]
     factor = sum(count for _, count in mixed) / sum(count for _, count in some)
-    others = [(pair, count) for pair, count in steps if not isinstance(pair, Mixtures)]
+    others = [(pair, count) for pair, count in steps if not isinstance(pair, Mixtures | Crowd)]
     return _gathered((*others, *((pair, max(1, round(count * factor))) for pair, count in some)))
 
 

@@ -8,13 +8,15 @@ import math
 import sys
 
 import numpy as np
+from scipy.special import ndtr
 
 from privet.accounting.interface import Bounds
 from privet.accounting.numerics import bracketed_root
 from privet.accounting.pairs.elementary import BoundedRangePair, DiscretePair, GaussianPair, LaplacePair
+from privet.accounting.pairs.fixed_size import FixedSizePair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Pair
-from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.theorems import gaussian_profile
 
 _BLUR = 8 * UNIT
@@ -49,7 +51,26 @@ def _end(pair: Pair, epsilon: float, side: int) -> float:
         case MixturePair(rate=rate, shift=shift, kind=kind) if kind != "replace":
             weight = rate if kind == "remove" else _joining(rate, epsilon, side)
             return weight * _gaussian(shift, _inner(weight, epsilon, side), side) * (1 + side * _BLUR)
-    return _by_tails(pair, epsilon, side)
+        case MixturePair():
+            return _changing(pair, epsilon, side)
+    raise TypeError(f"{type(pair).__name__} has no closed form")
+
+
+def _changing(pair: MixturePair, epsilon: float, side: int) -> float:
+    """q(Φ(s−x) − Φ(−s−x)) − (e^ε − 1)(qΦ(−s−x) + (1−q)Φ(−x)), xi > x being where the loss exceeds ε.
+
+    x is optimal, so that its rounding is of second order.
+    """
+    q, s, huge = pair.rate, pair.shift, epsilon > 690  # there e^ε times a tail that underflows tells nothing
+    x = float(pair._threshold(np.array([epsilon + (huge and side < 0)]))[0])
+    near, middle, far = (float(tail) for tail in ndtr(np.array([s - x, -x, -s - x])))
+    if huge:  # at most P(L > ε), at least (1 − 1/e)·P(L > ε + 1)
+        beyond = q * near + (1 - q) * middle
+        return beyond * (1 + 1e-12) + 1e-300 if side > 0 else -math.expm1(-1) * beyond * (1 - 1e-12)
+    gain, cost = q * (near - far), math.expm1(epsilon) * (q * far + (1 - q) * middle)
+    # a normal tail is known to about 2x² units of rounding, and not at all where it underflows
+    wrong = UNIT * (64 + 8 * (abs(x) + s) ** 2) * (q * (near + far) + cost)
+    return max(0.0, gain - cost + side * (wrong + math.exp(epsilon) * 1e-322 + 1e-300))
 
 
 def _gaussian(mu: float, epsilon: float, side: int) -> float:
@@ -74,21 +95,6 @@ def _inner(weight: float, epsilon: float, side: int) -> float:
     far = epsilon > 700 or math.expm1(epsilon) / weight == math.inf
     inner = epsilon - math.log(weight) if far else math.log1p(math.expm1(epsilon) / weight)
     return min(inner * (1 - side * _BLUR), sys.float_info.max)
-
-
-def _by_tails(pair: Pair, epsilon: float, side: int) -> float:
-    """P(L > epsilon) − e^epsilon Q(L > epsilon); the threshold is optimal, so its rounding is of second order."""
-    if epsilon > 690:  # e^epsilon times a tail that underflows tells nothing
-        p = float(pair.above(np.array([epsilon if side > 0 else epsilon + 1]))[0][0])
-        part = p * (1 + 1e-12) + 1e-300 if side > 0 else -math.expm1(-1) * p * (1 - 1e-12)
-        return pair.infinite + part
-    p, q = (float(tail[0]) for tail in pair.above(np.array([epsilon])))
-    scaled = math.exp(epsilon) * q
-    # the normal tail e^{-x²/2} is known to about x² units of rounding, and not at all where it underflows
-    slack = (3e-14 - 16 * UNIT * math.log(max(p, 1e-308))) * (pair.infinite + p + scaled)
-    slack += math.exp(epsilon) * 1e-322 + 1e-300
-    value = pair.infinite + p - scaled + side * slack
-    return value if side > 0 else max(value, pair.infinite * (1 - 1e-15))
 
 
 def one_step_epsilon(pair: Pair, delta: float) -> Bounds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -11,11 +12,25 @@ from operator import add
 import numpy as np
 import pytest
 
-from privet.accounting import Approximate, Gaussian, Laplace, Pure, RandomizedResponse, bounds
+from privet.accounting import (
+    Approximate,
+    Event,
+    ExponentialMechanism,
+    Gaussian,
+    Laplace,
+    Pure,
+    RandomizedResponse,
+    bounds,
+)
 from privet.accounting.contour.line import Line
+from privet.accounting.contour.rare_outcomes import line_epsilon
+from privet.accounting.fourier.brackets import fourier_epsilon
+from privet.accounting.pairs.dominating import directions
 from privet.accounting.pairs.elementary import DiscretePair
+from privet.accounting.query import ask
 from privet.accounting.renyi_orders import best_order
 from privet.accounting.theorems.gaussian_profile import epsilon_bounds
+from privet.privacy import Neighbours
 
 LOSSES = np.random.default_rng(2).uniform(0.1, 0.6, size=14)
 
@@ -88,3 +103,60 @@ def test_unlike_noise_levels_cost_what_lies_between_their_extremes() -> None:
         )
         assert least.upper < found.lower <= found.upper < most.lower
         assert found.upper - found.lower < 1e-7 * found.upper
+
+
+UNLIKE: dict[str, tuple[Callable[[float], Event], Neighbours]] = {
+    "laplace": (lambda u: Laplace(scale=4.0 + 4.0 * u), "add_remove"),
+    "sampled laplace": (lambda u: Laplace(scale=1.0 + u).poisson(rate=0.05), "add_remove"),
+    "exponential": (lambda u: ExponentialMechanism(epsilon=0.2 - 0.1 * u), "replace_one"),
+    "fixed size": (
+        lambda u: Gaussian(noise_multiplier=1.5 + u).without_replacement(batch=100, records=2_000),
+        "replace_one",
+    ),
+    "fixed-size laplace": (
+        lambda u: Laplace(scale=1.0 + u).without_replacement(batch=100, records=2_000),
+        "replace_one",
+    ),
+}
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", UNLIKE)
+def test_unlike_steps_cost_what_a_lattice_says(kind: str) -> None:
+    """Unlike steps of a kind, forty or a hundred: line integrals and a lattice, which share no code, agree."""
+    event, neighbours = UNLIKE[kind]
+    many = 100 if kind == "sampled laplace" else 40  # fewer of those are left to the lattice
+    steps = directions(reduce(add, [event(k / many) for k in range(many)]), neighbours)[0].steps
+    found = line_epsilon(steps, 1e-5)
+    assert found is not None
+    assert 0 < found[1] - found[0] < 1e-5 * found[1]
+    low, high = fourier_epsilon(steps, 1e-5, points=1 << 15)
+    assert low <= found[1]
+    assert found[0] <= high
+    assert high - low < 1e-3 * high
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", UNLIKE)
+def test_a_thousand_unlike_steps_of_any_kind_are_bracketed(kind: str) -> None:
+    """A thousand unlike steps have a bracket of 1e-5, between a thousand of the cheapest and of the dearest."""
+    event, neighbours = UNLIKE[kind]
+    found = ask(reduce(add, [event(k / 1000) for k in range(1000)]), neighbours, "contour", 1e-6, None)[0]
+    cheap, dear = (ask(event(u) * 1000, neighbours, "auto", 1e-6, None)[0] for u in (1.0, 0.0))
+    assert cheap.lower < found.lower <= found.upper < dear.upper
+    assert found.upper - found.lower < 1e-5 * found.upper
+
+
+@pytest.mark.parametrize(
+    ("batch", "noise", "width"), [(10, 1.0, 1e-3), (100, 1.0, 1e-6), (1000, 1.0, 1e-8), (100, 0.3, 1e-5)]
+)
+def test_rare_fixed_size_batches_are_bracketed(batch: int, noise: float, width: float) -> None:
+    """1,000 batches out of a million records: the bracket is narrow, and the lattice's one meets it."""
+    run = Gaussian(noise_multiplier=noise).without_replacement(batch=batch, records=10**6) * 1000
+    steps = directions(run, "replace_one")[0].steps
+    found = line_epsilon(steps, 1e-6)
+    assert found is not None
+    assert found[1] - found[0] < width * found[1]
+    low, high = fourier_epsilon(steps, 1e-6, points=1 << 15)
+    assert low <= found[1]
+    assert found[0] <= high

@@ -31,9 +31,10 @@ from privet.accounting.pairs.elementary import (
     GaussianPair,
     LaplacePair,
 )
+from privet.accounting.pairs.fixed_size import FixedSizePair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Pair
-from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.errors import NoProvenBound
 from privet.privacy import Neighbours
 

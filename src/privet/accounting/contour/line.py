@@ -14,9 +14,12 @@ import numpy as np
 
 from privet.accounting.contour.fermi_tail import Tail, fermi_tail
 from privet.accounting.pairs.atoms import Atoms
+from privet.accounting.pairs.crowd import Crowd
 from privet.accounting.pairs.elementary import GaussianPair
+from privet.accounting.pairs.fixed_size import CutFixedSize, FixedSizePair
 from privet.accounting.pairs.mixture_moments import Mixtures
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
+from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.pairs.truncated_mixture import CutPair
 from privet.accounting.renyi_orders import (
     Run,
@@ -34,7 +37,7 @@ _MOST_NODES = 6000
 _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
 _REACHES = [np.unique(np.ceil(np.geomspace(few, many, 14))) for few, many in ((5, 80), (90, _MOST_NODES))]
 _BLURRED = 1e-6  # the relative accuracy aimed at where a normal step is added
-_MOST_BLURRED = 12_000  # nodes
+_MOST_BLURRED = 24_000  # nodes
 _MOST_BLUR = 1e-2  # relative to delta, about what a normal step may add
 _MANY_KINDS, _MANY_STEPS = 8, 10**8  # from which on runs that do not decay are not left to the Fourier accountant
 _TILTS = np.linspace(0.4, 1.02, 13)
@@ -194,13 +197,15 @@ def _on_line(steps: Run, tilt: float, spacing: float, nodes: Complexes, exact: b
     value = np.zeros(nodes.shape, dtype=complex)
     error = np.zeros(nodes.shape)
     for pair, count in steps:
-        if isinstance(pair, Mixtures | Atoms):
+        if isinstance(pair, Mixtures | Atoms | Crowd):
             few = {"exact": exact} if isinstance(pair, Mixtures) else {}
             one, wrong = pair.on_line(tilt, spacing, len(nodes), **few)
             value, error = value + one, error + wrong
             continue
         if isinstance(pair, CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
+        elif isinstance(pair, FixedSizePair | CutFixedSize | SampledLaplacePair) and len(nodes) > 24:
+            one, relative = pair.log_moments(tilt, spacing, np.arange(len(nodes)))
         else:
             one, relative = pair.log_moment(nodes)
         value += count * one
@@ -216,11 +221,14 @@ def _reach(steps: Run, tilt: float, spacing: float, log_size: float, log_least: 
         return np.flatnonzero(log_size - fall - np.log(math.pi * spacing * counts) < log_least), fall
 
     few = thinned(steps)
-    for counts in _REACHES:
+    for i, counts in enumerate(_REACHES):
         enough, fall = reached(few, counts)
         if len(enough) and few is not steps:  # a guess, confirmed with all pairs
-            counts = counts[enough[0] : enough[0] + 4]
-            enough, fall = reached(steps, counts)
+            candidates = np.concatenate([counts[enough[0] :], *_REACHES[i + 1 :]])
+            for counts in np.split(candidates, range(4, len(candidates), 4)):
+                enough, fall = reached(steps, counts)
+                if len(enough):
+                    break
         if len(enough):
             return int(counts[enough[0]]), float(fall[enough[0]])
     return 0, 0.0
@@ -266,9 +274,11 @@ def _lay(steps: Run, saddle: float, epsilon: float, log_delta: float, exact: boo
 
 
 def _is_crowded(steps: Run) -> bool:
-    """Whether a lattice would take long, or have no digits left: many unlike steps, or very many alike."""
-    batches = [pair for pair, _ in steps if isinstance(pair, Mixtures | Atoms)]
-    alone = [(1, count) for pair, count in steps if not isinstance(pair, Mixtures | Atoms)]
+    """Whether a lattice would take long, or have no digits left: many unlike steps, very many, or rare outcomes."""
+    if any(isinstance(pair, CutFixedSize) for pair, _ in steps):
+        return True
+    batches = [pair for pair, _ in steps if isinstance(pair, Mixtures | Atoms | Crowd)]
+    alone = [(1, count) for pair, count in steps if not isinstance(pair, Mixtures | Atoms | Crowd)]
     sizes = [*alone, *((len(pair.parts), max(count for _, count in pair.parts)) for pair in batches)]
     return sum(kinds for kinds, _ in sizes) >= _MANY_KINDS or max(count for _, count in sizes) >= _MANY_STEPS
 

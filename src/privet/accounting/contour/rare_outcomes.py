@@ -14,6 +14,7 @@ such that P(A) ≤ Σ count·P(xi > cut) is a negligible part of δ. Where that 
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import TypeGuard
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -22,8 +23,9 @@ from privet.accounting.contour.big_steps import MOST_RATE, Levels
 from privet.accounting.contour.integral import NOTHING, contour_delta, contour_epsilon
 from privet.accounting.contour.line import Line
 from privet.accounting.contour.rough_epsilon import bulk_variance, normal_epsilon, one_step_delta, one_step_epsilon
+from privet.accounting.pairs.fixed_size import CutFixedSize, FixedSizePair
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.pair import Pair
+from privet.accounting.pairs.pair import Moments, Pair
 from privet.accounting.pairs.truncated_mixture import CutPair
 from privet.accounting.renyi_orders import Steps, best_order, rough_log_moment
 
@@ -119,23 +121,21 @@ def rare_delta(steps: Steps, epsilon: float, guess: float = 1.0) -> Bracket | No
     return best
 
 
-def without_rare(steps: Steps, probability: float) -> tuple[list[tuple[Pair, int]], float] | None:
+def without_rare(steps: Steps, probability: float) -> tuple[list[tuple[Moments, int]], float] | None:
     """The steps without outcomes that occur in all with at most about `probability`, and the bound on that.
 
     None where no step is a mixture at a rate up to one half whose loss is unbounded from above.
     """
-    mixtures = sum(isinstance(pair, MixturePair) and _rare(pair) for pair, _ in steps)
-    if not mixtures:
+    cuttable = [(pair, count) for pair, count in steps if _cuttable(pair)]
+    if not cuttable:
         return None
-    out: list[tuple[Pair, int]] = []
+    out: list[tuple[Moments, int]] = [(pair, count) for pair, count in steps if not _cuttable(pair)]
     unseen = 0.0
-    for pair, count in steps:
-        if isinstance(pair, MixturePair) and _rare(pair):
-            cut = CutPair(pair, _cut(pair, math.log(probability / mixtures / count)))
-            unseen += count * cut.beyond
-            out.append((cut, count))
-        else:
-            out.append((pair, count))
+    for pair, count in cuttable:
+        side = MixturePair(pair.rate, pair.shift, "remove") if isinstance(pair, FixedSizePair) else pair
+        cut = CutPair(side, _cut(side, math.log(probability / len(cuttable) / count)))
+        unseen += count * cut.beyond
+        out.append((CutFixedSize(pair, cut) if isinstance(pair, FixedSizePair) else cut, count))
     return out, unseen * (1 + 1e-14)
 
 
@@ -154,6 +154,12 @@ def _alone(steps: Steps) -> tuple[MixturePair, int] | None:
     """The run's only pair, if it is one that levels know."""
     pair, count = steps[0]
     return (pair, count) if len(steps) == 1 and isinstance(pair, MixturePair) and _rare(pair) else None
+
+
+def _cuttable(pair: Pair) -> TypeGuard[MixturePair | FixedSizePair]:
+    """Whether outcomes beyond a cut can be left out of it."""
+    fixed = isinstance(pair, FixedSizePair) and pair.rate <= MOST_RATE
+    return fixed or (isinstance(pair, MixturePair) and _rare(pair))
 
 
 def _rare(pair: MixturePair) -> bool:

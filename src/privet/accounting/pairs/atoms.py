@@ -23,7 +23,7 @@ class Atoms:
         self._losses = np.array([pair.losses + pair.losses[-1:] * (most - len(pair.losses)) for pair in pairs])
         self._masses = np.array([pair.masses + (0.0,) * (most - len(pair.losses)) for pair in pairs])
         self._infinite = np.array([pair.infinite for pair in pairs])
-        self.highest = sum(count * pair.highest for pair in pairs)
+        self.highest = math.fsum(count * pair.highest for pair in pairs)
         self.infinite = -math.expm1(count * math.fsum(np.log1p(-self._infinite)))
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:

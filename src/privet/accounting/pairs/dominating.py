@@ -23,9 +23,10 @@ from privet.accounting.pairs.few_outcomes import (
     lattice_laplace,
     sampled,
 )
+from privet.accounting.pairs.fixed_size import FixedSizePair
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Pair
-from privet.accounting.pairs.sampled import FixedSizePair, SampledLaplacePair
+from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.pairs.selected import MomentsOnly, SelectedBound, log_mean_trials
 from privet.accounting.theorems.conversions import gaussian_rho
 from privet.errors import InvalidParameter, NoProvenBound

@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
 
@@ -87,23 +89,35 @@ class LaplacePair:
         return np.where(loss < -d, 0.0, p), np.where(loss < -d, 0.0, q)
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
+        # M = ((1+t)e^{td} + t·e^{-(1+t)d})/(1+2t), the same at -1-t; both factors of the exponentials add up to 1
         d = self.distance
-        scale = np.maximum(t.real, -1 - t.real) * d  # the larger of the two atoms' exponents
-        between = 0.5 * d * _interval_factor(t + 0.5, d)  # its own exponent, |t + 1/2|d - d/2, is `scale`
-        terms = (0.5 * np.exp(t * d - scale), 0.5 * np.exp(-(1 + t) * d - scale), between)
-        total = terms[0] + terms[1] + terms[2]
-        size = np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2])
-        return np.log(total) + scale, 32 * UNIT * (1 + np.abs(t) * d) * size / np.abs(total)
+        t = np.where(t.real < -0.5, -1 - t, t)
+        share = 0.5 + 0.25 / np.where(t == -0.5, 1e-9, t + 0.5)
+        if float(np.max(np.abs(t))) * np.max(d) < 1:
+            rises = share * expm1(t * d), (1 - share) * expm1(-(1 + t) * d)
+            rise = rises[0] + rises[1]
+            value, size, whole = log1p(rise), np.abs(rises[0]) + np.abs(rises[1]), np.abs(1 + rise)
+        else:
+            turned = np.exp(1j * (t.imag * d))
+            fallen = (1 - share) * np.exp(-(1 + 2 * t.real) * d)
+            rise = share * turned + fallen * turned.conj()
+            whole = np.abs(rise)
+            value, size = np.log(rise) + t.real * d, (np.abs(share) + np.abs(fallen)) * (1 + np.abs(t) * d)
+        return value, 16 * UNIT * size / whole + 4 * UNIT * np.abs(value)
+
+    def log_moments(self, tilt: float, spacing: float, heard: NDArray[np.int64]) -> tuple[Complexes, Reals]:
+        """`log_moment` at tilt + ik·spacing for k in `heard`."""
+        return self.log_moment(tilt + 1j * spacing * heard)
 
     def decay(self, tilt: float, frequency: Reals) -> Reals:
         # |M(c+iv)| ≤ the two atoms + the density's part, whose modulus is at most cosh-like over |t + 1/2|
         d, c = self.distance, tilt
         # all divided by e^{c·d}, so that nothing overflows
-        atoms = 0.5 + 0.5 * math.exp(-(1 + 2 * c) * d)
-        edge = 0.25 * (1 + math.exp(-(1 + 2 * c) * d))
-        here = math.exp(float(self.log_moment(np.array([complex(c)]))[0][0].real) - c * d)
-        bound = (atoms + edge / np.hypot(c + 0.5, frequency)) / here
-        return np.maximum(0.0, -np.log(bound) - 64 * UNIT)
+        fallen = np.exp(-(1 + 2 * c) * d)
+        here = np.exp(self.log_moment(np.array([complex(c)]))[0].real - c * d)
+        bound = (1 + fallen) * (0.5 + 0.25 / np.hypot(c + 0.5, frequency)) / here
+        out: Reals = np.maximum(0.0, -np.log(bound) - 64 * UNIT)
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +156,20 @@ class BoundedRangePair:
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
         e = self.epsilon
         scale = np.maximum(t.real, -1 - t.real) * e
-        factor = _interval_factor(t + 0.5, e) * (e / -math.expm1(-e))
+        factor = _interval_factor(t + 0.5, e) * (e / -np.expm1(-e))
         with np.errstate(divide="ignore"):
             value = np.log(factor) + scale
         return value, 32 * UNIT * (1 + np.abs(t) * e) / np.maximum(np.abs(factor), 1e-300)
 
+    def log_moments(self, tilt: float, spacing: float, heard: NDArray[np.int64]) -> tuple[Complexes, Reals]:
+        """`log_moment` at tilt + ik·spacing for k in `heard`."""
+        return self.log_moment(tilt + 1j * spacing * heard)
+
     def decay(self, tilt: float, frequency: Reals) -> Reals:
         # |sinh(x+iy)| ≤ cosh x, and M(c) has sinh in its place
-        ratio = 1 / math.tanh((tilt + 0.5) * self.epsilon) * (tilt + 0.5) / np.hypot(tilt + 0.5, frequency)
-        return np.maximum(0.0, -np.log(ratio) - 64 * UNIT)
+        ratio = 1 / np.tanh((tilt + 0.5) * self.epsilon) * (tilt + 0.5) / np.hypot(tilt + 0.5, frequency)
+        out: Reals = np.maximum(0.0, -np.log(ratio) - 64 * UNIT)
+        return out
 
 
 @dataclass(frozen=True, slots=True)

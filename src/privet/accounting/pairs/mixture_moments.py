@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from privet.accounting.pairs.complex_functions import expm1, log1p
+from privet.accounting.pairs.line_products import rises_on_line
 from privet.accounting.pairs.mixture_grid import Grid, Kind, exponents, lay_grid, power
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
@@ -47,7 +48,7 @@ class Mixtures:
         self.counts = np.array([float(count) for _, count in parts])
         self.steepest = float(self.shift.max())
         self.total = float(self.counts.sum())
-        self.highest = sum(count * pair.highest for pair, count in parts)
+        self.highest = math.fsum(count * pair.highest for pair, count in parts)
         self._grids: dict[tuple[bool, float, float], Grid] = {}
 
     # --- nodes ---------------------------------------------------------------------------------------------------
@@ -84,45 +85,53 @@ class Mixtures:
         out: Reals = self.counts @ self._logs(grid, exponents(self.kind, t))
         return out
 
-    def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
-        """As `Pair.log_moment`."""
+    def each(self, t: Complexes) -> tuple[Complexes, Reals]:
+        """log M(t) of each pair, once, and a bound on its relative error: a row a pair."""
         t = np.asarray(t, dtype=complex)
         order, real = t.real, not t.imag.any()
         least, most = float(order.min()), float(order.max())
         grid = self._grid(real, least, most)
         powers = exponents(self.kind, order if real else t)
         errors = self._errors(grid, exponents(self.kind, order if least < most else order[:1]))
-        value, error = self._run(self._logs(grid, powers), errors, powers)
-        return value.astype(complex), np.expm1(error)
+        return self._each(self._logs(grid, powers), errors, powers)
 
-    def on_line(self, tilt: float, spacing: float, count: int, *, exact: bool = False) -> tuple[Complexes, Reals]:
-        """log M at tilt + ik·spacing, k < count, and log(1 + relative error).
-
-        By direct sums where they are few or wanted to the last digit, else as matrix products.
-        """
+    def each_on_line(self, tilt: float, spacing: float, count: int, *, exact: bool = False) -> tuple[Complexes, Reals]:
+        """As `each` at tilt + ik·spacing, k < count: by direct sums where they are few or wanted to the last digit."""
         grid = self._grid(False, tilt, tilt)
         powers = exponents(self.kind, tilt + 1j * spacing * np.arange(count))
         start = exponents(self.kind, np.array([tilt]))
         first = power(start, grid.logs)
         few = 3000 if exact else 8 if self.total < 100_000 else 200
-        spread: Reals | float = 0.0
         if count <= few or float(first.real.max()) > 600.0:
-            logs = self._logs(grid, powers)
-        else:
-            logs, spread = _products(grid, self.kind, first, spacing, count)
-        return self._run(logs, self._errors(grid, start), powers, spread)
+            return self._each(self._logs(grid, powers), self._errors(grid, start), powers)
+        turn = grid.logs[0] if self.kind != "replace" else grid.logs[0] - grid.logs[1]
+        turn = (-1j * spacing if self.kind == "add" else 1j * spacing) * turn
+        m, spread = rises_on_line(first[:, 0], turn, grid.weight, count)  # as no power grows along the line
+        return self._each(log1p(m), self._errors(grid, start), powers, spread)
 
-    def _run(
+    def _each(
         self,
         logs: Complexes,
         errors: tuple[Reals, Reals],
         powers: tuple[Complexes, ...],
         spread: Reals | float = 0.0,
     ) -> tuple[Complexes, Reals]:
-        """The run's log M and log(1 + relative error), from its pairs' log M and bounds on the error of their M."""
+        """log M of each pair, and its relative error, from bounds on the error of M."""
         fixed, slope = errors
         size = sum(np.abs(exponent) for exponent in powers)
-        relative = (fixed + slope * size + spread) * np.exp(-logs.real)
+        return logs, (fixed + slope * size + spread) * np.exp(-logs.real)
+
+    def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
+        """As `Pair.log_moment`."""
+        value, error = self._run(*self.each(t))
+        return value.astype(complex), np.expm1(error)
+
+    def on_line(self, tilt: float, spacing: float, count: int, *, exact: bool = False) -> tuple[Complexes, Reals]:
+        """log M at tilt + ik·spacing, k < count, and log(1 + relative error)."""
+        return self._run(*self.each_on_line(tilt, spacing, count, exact=exact))
+
+    def _run(self, logs: Complexes, relative: Reals) -> tuple[Complexes, Reals]:
+        """The run's log M and log(1 + relative error) from those of its pairs."""
         error = self.counts @ (np.log1p(relative) + (len(self.counts) + 4) * UNIT * np.abs(logs))
         return self.counts @ logs, np.where(np.isnan(error), math.inf, error)
 
@@ -207,23 +216,3 @@ def _log_sums(grid: Grid, powers: Complexes) -> Complexes:
     top = lift.real.max(axis=-1)
     out: Complexes = np.log(np.exp(lift - top[..., None]).sum(axis=-1)) + top
     return out
-
-
-def _products(grid: Grid, kind: Kind, first: Complexes, spacing: float, count: int) -> tuple[Complexes, Reals]:
-    """log M at equally spaced orders from the powers at the first, and a bound on the rounding of M.
-
-    With k = j·B + i the power is a product xy of a factor in j and one in i, and xy - 1 = (x-1)(y-1) + (x-1) + (y-1)
-    keeps all digits when both are near 1.
-    """
-    block = max(1, math.isqrt(count))
-    ways = -(-count // block)
-    weight, sizes = grid.weight, np.abs(grid.weight)
-    turn = grid.logs[0] if kind != "replace" else grid.logs[0] - grid.logs[1]
-    turn = (-1j * spacing if kind == "add" else 1j * spacing) * turn[:, None, :]
-    fine = expm1(np.arange(block)[:, None] * turn)
-    coarse = expm1(first + (block * np.arange(ways))[:, None] * turn)
-    m = (coarse * weight) @ fine.swapaxes(1, 2) + (coarse @ weight)[..., None] + (fine @ weight)[:, None]
-    # |fine| ≤ 2, as no power grows along the line
-    spread = 3 * (np.abs(coarse) @ sizes)[..., None] + (np.abs(fine) @ sizes)[:, None]
-    shape = (len(m), block * ways)
-    return log1p(m).reshape(shape)[:, :count], UNIT * (len(grid.x) + 64) * spread.reshape(shape)[:, :count]

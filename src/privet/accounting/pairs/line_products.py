@@ -1,0 +1,60 @@
+"""Sums of powers at many orders of one real part, as matrix products."""
+
+import math
+
+import numpy as np
+
+from privet.accounting.pairs.complex_functions import expm1
+from privet.accounting.pairs.pair import UNIT, Complexes, Reals
+
+
+def rises_on_line(first: Complexes, turn: Complexes, weight: Complexes, count: int) -> tuple[Complexes, Reals]:
+    """Σ weight·(e^{first + k·turn} - 1) over the last axis, k < count, and a bound on its rounding; Re turn ≤ 0.
+
+    With k = j·B + i the power is a product xy of a factor in j and one in i, and xy - 1 = (x-1)(y-1) + (x-1) + (y-1)
+    keeps all digits when both are near 1.
+    """
+    block = max(1, math.isqrt(count))
+    ways = -(-count // block)
+    turn, weight, start = turn[..., None, :], weight[..., None], expm1(first.astype(complex))[..., None, :]
+    fine, far = _rises(turn, block), _rises(block * turn, ways)
+    coarse = start * (1 + far) + far
+    m = (coarse * weight.swapaxes(-1, -2)) @ fine.swapaxes(-1, -2)
+    m += (coarse @ weight) + (fine @ weight).swapaxes(-1, -2)
+    # |fine| ≤ 2 and |1 + far| ≤ 1; a rise is as exact as min(2, k·|turn|), which is no less than it
+    sizes, length = np.abs(weight), np.abs(turn)
+    near, along = (np.minimum(2.0, np.arange(k)[:, None] * (unit * length)) for k, unit in ((block, 1), (ways, block)))
+    spread = 3 * ((along + np.abs(start)) @ sizes) + (near @ sizes).swapaxes(-1, -2)
+    shape = (*m.shape[:-2], block * ways)
+    return m.reshape(shape)[..., :count], UNIT * (weight.shape[-2] + 128) * spread.reshape(shape)[..., :count]
+
+
+def _rises(turn: Complexes, count: int) -> Complexes:
+    """e^{k·turn} - 1, k < count, along the last axis but one; by doubling, as products take less time than powers."""
+    out = np.zeros((*turn.shape[:-2], count, turn.shape[-1]), dtype=complex)
+    known = 1
+    while known < count:
+        some = out[..., : min(known, count - known), :]
+        step = expm1(known * turn)
+        out[..., known : known + some.shape[-2], :] = some * (1 + step) + step
+        known *= 2
+    return out
+
+
+def by_powers(tilt: float, frequency: Reals, log_w: Reals, weight: Reals) -> tuple[Complexes, int]:
+    """Σ weight·(w^{1+t} - 1)(1 - w^{-t}) on the line Re t = tilt, in powers of i·frequency·log w; how many."""
+    unit = float(np.abs(log_w).max())
+    top = unit * float(np.abs(frequency).max())
+    terms = 3
+    while top ** (terms - 2) > 1e-19 * math.factorial(terms):
+        terms += 1
+    up, down = np.expm1((1 + tilt) * log_w), np.expm1(-tilt * log_w)
+    share = weight
+    sums, powers = [-(up * down * weight).sum(axis=1)], [np.ones(len(frequency), dtype=complex)]
+    for k in range(1, terms):
+        share = share * (log_w / unit)
+        factor = up - down if k % 2 else 2 + up + down
+        sums.append((share * factor).sum(axis=1))
+        powers.append(powers[-1] * (1j * unit * frequency / k))
+    out: Complexes = np.stack(sums, axis=1) @ np.array(powers)
+    return out, terms
