@@ -92,8 +92,7 @@ def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) 
     if epsilon >= largest_loss(steps):
         return infinite * (1 + 1e-14) <= delta
     if delta_by is _contour_delta:
-        found = contour_upper(steps, epsilon, enough=delta)
-        return found is not None and found.upper <= delta
+        return contour_upper(steps, epsilon, enough=delta) <= delta
     order = best_order(steps, "log_delta", epsilon)
     bound = float(chernoff_log_delta(steps, epsilon, np.array([order]))[0])
     return infinite + math.exp(min(bound, 0.0)) <= delta * (1 - 1e-14)

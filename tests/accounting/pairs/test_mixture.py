@@ -10,7 +10,7 @@ import pytest
 
 from privet.accounting.pairs import mixture_grid
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.mixture_grid import Grid, exponents
+from privet.accounting.pairs.mixture_grid import Grid, exponents, power
 from privet.accounting.pairs.mixture_moments import _sizes
 
 KINDS = ["remove", "add", "replace"]
@@ -134,7 +134,8 @@ def cases(kind: Any, count: int) -> list[tuple[MixturePair, float, Grid, bool]]:
 
 
 def sizes(pair: MixturePair, order: float, grid: Grid) -> tuple[float, float]:
-    size, dropped = _sizes(grid, exponents(pair.kind, np.array([order])))
+    powers = power(exponents(pair.kind, np.array([order])), grid.steepest)
+    size, dropped = _sizes(grid, np.exp(powers + grid.log_cell))
     return float(size[0, 0]), float(dropped[0, 0])
 
 

@@ -8,11 +8,10 @@ which :mod:`privet.accounting.contour.line` sums with a certified error. Proofs:
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from privet.accounting.contour.line import Line
+from privet.accounting.contour.line import Line, real_orders
 from privet.accounting.contour.roots import largest_below, solve
 from privet.accounting.contour.rough_epsilon import saddle_epsilon
 from privet.accounting.renyi_orders import Run, best_order, chernoff_log_delta, gathered, infinite_mass, largest_loss
@@ -61,41 +60,31 @@ def contour_delta(
     return lower, upper
 
 
-class Look(NamedTuple):
-    """One look at delta(epsilon) from above: a certified bound, and by how much at most it is above the truth as far as
-    can be seen, which is not certified.
-    """
-
-    upper: float
-    width: float
-    saddle: float
-
-
 @np.errstate(all="ignore")
-def contour_upper(steps: Run, epsilon: float, *, enough: float = 0.0, near: float | None = None) -> Look | None:
-    """As the upper end of `contour_delta`, in less time.
+def contour_upper(steps: Run, epsilon: float, *, enough: float = 0.0) -> float:
+    """As the upper end of `contour_delta`, in less time: 1 where no line can be certified.
 
-    Where the Rényi bound is at most `enough`, that bound itself; `near` is a guess at the saddle.
+    Where the Rényi bound is at most `enough`, that bound itself.
     """
     steps = gathered(steps)
     infinite = infinite_mass(steps) * (1 + 1e-14)
     if infinite >= 1.0 or epsilon >= largest_loss(steps):
-        return Look(min(1.0, infinite), 0.0, math.nan)
-    saddle = best_order(steps, "log_delta", epsilon, near=near)
+        return min(1.0, infinite)
+    saddle = best_order(steps, "log_delta", epsilon)
     if saddle < _LEAST_TILT:
-        return None
+        return 1.0
     log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
     bound = (infinite + math.exp(max(-740.0, min(log_bound, 0.0)))) * (1 + 1e-14)
     if bound <= enough or log_bound < -690:
-        return Look(min(1.0, bound), min(1.0, bound), saddle)
+        return min(1.0, bound)
     line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0, one_sided=True)
     if line is None:
-        return None
-    finite, width = line.total(epsilon), line.width(epsilon)
-    if width > 1e-8 * line.upper(epsilon) and 0 < finite < math.exp(log_bound - 6.0):  # laid for too large a delta
+        return 1.0
+    finite = line.total(epsilon)
+    if line.width(epsilon) > 1e-8 * line.upper(epsilon) and 0 < finite < math.exp(log_bound - 6.0):
+        # laid for too large a delta
         line = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, one_sided=True) or line
-        width = line.width(epsilon)
-    return Look(line.upper(epsilon), width if math.isfinite(width) else math.inf, saddle)
+    return line.upper(epsilon)
 
 
 @np.errstate(all="ignore")
@@ -116,8 +105,12 @@ def contour_epsilon(
         saddle = best_order(steps, "epsilon", log_delta)
     if saddle < _LEAST_TILT:
         return None
-    start = max(0.97 * saddle_epsilon(steps, saddle, log_delta), 0.0)  # a little low
-    line = Line.laid(steps, saddle, start, log_delta, unseen=unseen)
+    try:
+        log_orders = real_orders(steps, saddle)
+    except OverflowError:  # an order too high to compute
+        return None
+    start = max(0.997 * saddle_epsilon(saddle, log_orders[3:6], log_delta), 0.0)  # a little low
+    line = Line.laid(steps, saddle, start, log_delta, unseen=unseen, log_orders=log_orders)
     upper = None if line is None else solve(line, delta, start)
     if line is None or upper is None:
         return None
@@ -126,7 +119,8 @@ def contour_epsilon(
     for exact in (False, True) if patient else (False,):
         if upper - lower <= 1e-7 * upper or (not exact and upper > 0.99 * start):
             continue
-        again = Line.laid(steps, saddle, 0.998 * max(lower, 0.5 * upper), log_delta, exact=exact, unseen=unseen)
+        near = 0.998 * max(lower, 0.5 * upper)
+        again = Line.laid(steps, saddle, near, log_delta, exact=exact, unseen=unseen, log_orders=log_orders)
         better = None if again is None else solve(again, delta, upper)
         if again is not None and better is not None:
             lower, upper = max(lower, largest_below(again, delta, better)), min(upper, better)

@@ -8,7 +8,7 @@ docs/proofs/contour.md.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -38,7 +38,10 @@ _MOST_BLURRED = 12_000  # nodes
 _MOST_BLUR = 1e-2  # relative to delta, about what a normal step may add
 _MANY_KINDS, _MANY_STEPS = 8, 10**8  # from which on runs that do not decay are not left to the Fourier accountant
 _TILTS = np.linspace(0.4, 1.02, 13)
-_ORDERS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])
+ORDERS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])  # of the saddle
+_GAPS = ORDERS - _TILTS[:, None]
+_GAPS[_GAPS <= 0] = math.nan
+_FURTHER = np.array([1.0, 1.25, 1.6, 2.2, 3.5])  # of how far the line of a normal loss reaches
 
 
 @dataclass(slots=True)
@@ -85,14 +88,19 @@ class Line:
         exact: bool = False,
         one_sided: bool = False,
         unseen: float = 0.0,
+        log_orders: Reals | None = None,
     ) -> "Line | None":
         """Lay a line for delta(epsilon) ≈ e^log_delta; None if its truncation cannot be certified.
 
         `exact` spends time to lose fewer digits, for where the integral is much smaller than its integrand. A
-        `one_sided` line is laid in less time, and says nothing from below.
+        `one_sided` line is laid in less time, and says nothing from below. `log_orders` are `real_orders`, if known.
         """
+        steps = gathered(steps)
         try:
-            line = _lay(steps, saddle, epsilon, log_delta, exact, one_sided)
+            with np.errstate(all="ignore"):
+                if log_orders is None:
+                    log_orders = real_orders(steps, saddle, rough=one_sided)
+                line = _lay(steps, saddle, epsilon, log_delta, log_orders, exact, one_sided)
         except OverflowError:  # an order too high to compute
             return None
         if line is not None:
@@ -171,22 +179,22 @@ class Line:
 
 
 def _tilt_and_period(
-    steps: Run, epsilon: float, log_delta: float, saddle: float, orders: Reals, log_orders: Reals
+    epsilon: float, log_delta: float, saddle: float, top: float, log_orders: Reals
 ) -> tuple[float, float]:
-    """The tilt c ≤ saddle for which the least period P makes all aliases negligible.
+    """The tilt c ≤ saddle for which the least period P makes all aliases negligible; `top` is the largest loss.
 
     Left of epsilon they are below e^{-cP}; right of it below e^{-(t-c)P} times the Rényi bound at any order t > c.
     A heavy upper tail falls hardly faster than e^{-saddle·P}; a smaller c then buys a smaller P.
     """
-    tilts = saddle * _TILTS
-    left = (_DIGITS - log_delta) / tilts
-    top = largest_loss(steps)
-    bounds = log_orders - orders * epsilon + hook(orders)
-    gap = orders - tilts[:, None]
-    right = np.where(gap > 0, (bounds - log_delta + _DIGITS) / np.where(gap > 0, gap, 1.0), math.inf).min(axis=1)
-    period = np.where(epsilon + left >= top, left, np.maximum(left, right))
-    best = int(np.argmin(period))
-    return float(tilts[best]), float(period[best])  # an infinite period means that no order bounds the upper tail
+    orders = saddle * ORDERS
+    left = (_DIGITS - log_delta) / saddle / _TILTS
+    bounds = log_orders - orders * epsilon + hook(orders) + (_DIGITS - log_delta)
+    right = np.fmin.reduce(bounds / _GAPS, axis=1) / saddle
+    period = np.maximum(left, right)
+    if math.isfinite(top):
+        period = np.where(epsilon + left >= top, left, period)
+    best = int(period.argmin())
+    return float(saddle * _TILTS[best]), float(period[best])  # an infinite one: no order bounds the upper tail
 
 
 def _on_line(steps: Run, tilt: float, spacing: float, nodes: Complexes, exact: bool) -> tuple[Complexes, Reals]:
@@ -208,7 +216,9 @@ def _on_line(steps: Run, tilt: float, spacing: float, nodes: Complexes, exact: b
     return value, error
 
 
-def _reach(steps: Run, tilt: float, spacing: float, log_size: float, log_least: float) -> tuple[int, float]:
+def _reach(
+    steps: Run, tilt: float, spacing: float, log_size: float, log_least: float, guess: float
+) -> tuple[int, float]:
     """How many nodes until e^{log_size - decay} / (π·reach) is below e^log_least, and that decay; 0 if too many."""
 
     def reached(run: Run, counts: Reals) -> tuple[Reals, Reals]:
@@ -216,7 +226,8 @@ def _reach(steps: Run, tilt: float, spacing: float, log_size: float, log_least: 
         return np.flatnonzero(log_size - fall - np.log(math.pi * spacing * counts) < log_least), fall
 
     few = thinned(steps)
-    for counts in _REACHES:
+    first = [np.ceil(_FURTHER * max(guess / spacing, 5.0))] if guess < 200 * spacing else []
+    for counts in first + _REACHES:
         enough, fall = reached(few, counts)
         if len(enough) and few is not steps:  # a guess, confirmed with all pairs
             counts = counts[enough[0] : enough[0] + 4]
@@ -226,22 +237,28 @@ def _reach(steps: Run, tilt: float, spacing: float, log_size: float, log_least: 
     return 0, 0.0
 
 
-def _lay(steps: Run, saddle: float, epsilon: float, log_delta: float, exact: bool, one_sided: bool) -> Line | None:
-    steps = gathered(steps)
-    orders = saddle * _ORDERS
-    with np.errstate(all="ignore"):
-        if one_sided:
-            log_orders = rough_log_moment(steps, orders)
-        else:
-            moments, wrong = log_moment(steps, orders.astype(complex))
-            log_orders = np.where(np.isfinite(moments.real + wrong), moments.real + wrong, math.inf)
-    c, period = _tilt_and_period(steps, epsilon, log_delta, saddle, orders, log_orders)
+def real_orders(steps: Run, saddle: float, *, rough: bool = False) -> Reals:
+    """log M with its error at the orders around the saddle that bound the aliases; without it if `rough`."""
+    if rough:
+        return rough_log_moment(steps, saddle * ORDERS)
+    moments, wrong = log_moment(steps, (saddle * ORDERS).astype(complex))
+    bounds = moments.real + wrong
+    return np.where(np.isfinite(bounds), bounds, math.inf)
+
+
+def _lay(
+    steps: Run, saddle: float, epsilon: float, log_delta: float, log_orders: Reals, exact: bool, one_sided: bool
+) -> Line | None:
+    orders = saddle * ORDERS
+    c, period = _tilt_and_period(epsilon, log_delta, saddle, largest_loss(steps), log_orders)
     if not math.isfinite(period):
         return None
     spacing = 2 * math.pi / period
     # the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), is to be below e^{-_DIGITS} of delta
     log_size = float(np.interp(c, orders, log_orders)) - c * epsilon
-    last, fall = _reach(steps, c, spacing, log_size, log_delta - _DIGITS)
+    variance = max(1e-300, float(log_orders[3] - 2 * log_orders[4] + log_orders[5]) / (0.1 * saddle) ** 2)
+    normal = math.sqrt(2 * max(log_size - log_delta + _DIGITS, 1.0) / variance)
+    last, fall = _reach(steps, c, spacing, log_size, log_delta - _DIGITS, normal)
     tail, blur = None, 0.0
     if not last or last > _MANY_NODES:
         tail = fermi_tail(steps, c, spacing, epsilon, log_delta - _DIGITS)
@@ -261,8 +278,9 @@ def _lay(steps: Run, saddle: float, epsilon: float, log_delta: float, exact: boo
     values, error = _on_line(steps, c, spacing, nodes, exact)
     log_cut = float(values[0].real + error[0]) - fall
     infinite = infinite_mass(steps)
-    line = Line(steps, c, spacing, nodes, values, error, log_cut, tail, infinite, orders, log_orders, one_sided)
-    return replace(line, blur=blur) if blur else line
+    return Line(
+        steps, c, spacing, nodes, values, error, log_cut, tail, infinite, orders, log_orders, one_sided, blur=blur
+    )
 
 
 def _is_crowded(steps: Run) -> bool:

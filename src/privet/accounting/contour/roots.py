@@ -37,9 +37,8 @@ def solve(line: Bracketing, delta: float, start: float) -> float | None:
 
 def largest_below(line: Bracketing, delta: float, upper: float) -> float:
     """An epsilon below `upper` at which delta is certainly not yet reached; 0 if there is none."""
-    value = line.upper(upper)
     rate = max(-line.slope(upper), 1e-300)
-    gap = 1.01 * max(value - line.lower(upper), delta - line.lower(upper)) / rate + 1e-15 * upper
+    gap = 1.01 * (max(line.upper(upper), delta) - line.lower(upper)) / rate + 1e-15 * upper
     for _ in range(60):
         lower = upper - gap
         if lower <= 0:

@@ -41,6 +41,8 @@ class Grid:
     edge: float  # largest |Im xi| of the strip in which the integrand is analytic
     cut: float  # nodes of relative size below e^-cut are left out
     log_flat: Reals  # log of h·φ(x)
+    log_cell: Reals  # log of what h·φ is at most up to the next nodes
+    flat: Reals  # h·φ(x)
     weight: Complexes  # h·φ(xi)
     logs: list[Complexes]  # log w
     steepest: list[Reals]  # log |w| for which its power is largest, anywhere in the strip, up to the next nodes
@@ -83,13 +85,14 @@ def lay_grid(
     x, bell = x[keep], bell[keep]
     grown, rises, steepest = ([part[:, keep] for part in parts] for parts in (grown, rises, steepest))
     log_flat = math.log(step / math.sqrt(2 * math.pi)) - bell
+    flat = np.exp(log_flat)
     if eta == 0:
         logs = [_log_w(rate, v, rise) for v, rise in zip(grown, rises, strict=True)]
-        return Grid(x, step, eta, edge, cut, log_flat, np.exp(log_flat), logs, steepest, rises, span)
-    weight = np.exp(log_flat + eta**2 / 2 - 1j * eta * x)
+        return Grid(x, step, eta, edge, cut, log_flat, log_flat + step**2 / 8, flat, flat, logs, steepest, rises, span)
+    weight = flat * np.exp(eta**2 / 2 - 1j * eta * x)
     parts = zip(signs, grown, rises, strict=True)
     logs = [_log_turned(rate, v, rise, sign * shift * eta) for sign, v, rise in parts]
-    return Grid(x, step, eta, edge, cut, log_flat, weight, logs, steepest, rises, span)
+    return Grid(x, step, eta, edge, cut, log_flat, log_flat + step**2 / 8, flat, weight, logs, steepest, rises, span)
 
 
 def _nodes(kind: Kind, s: float, least_s: float, rate: float, most: float, cut: float, step: float) -> Reals:

@@ -137,14 +137,14 @@ class Mixtures:
     def _errors(self, grid: Grid, powers: tuple[Reals, ...]) -> tuple[Reals, Reals]:
         """Bounds on the absolute error of M at real parts of orders: a fixed part, and one per |a| + |b|."""
         growth, half = math.exp(grid.eta**2 / 2), grid.edge - abs(grid.eta)
-        powers_here = power(powers, [log.real for log in grid.logs])
-        moduli = np.exp(powers_here + grid.log_flat)
-        size, dropped = _sizes(grid, powers)
-        strip = 2 * (size + 1) * (math.exp(grid.edge**2 / 2) / math.expm1(2 * math.pi * half / grid.step))
-        each = np.maximum(moduli, np.exp(grid.log_flat)) @ grid.shaken(self.shift)[..., None]
+        steep = power(powers, grid.steepest)  # the modulus on the line itself is no larger
+        largest = np.exp(steep + grid.log_cell)
+        size, dropped = _sizes(grid, largest)
+        strip = (size + 1) * (2 * math.exp(grid.edge**2 / 2) / math.expm1(2 * math.pi * half / grid.step))
+        each = np.maximum(largest, grid.flat) @ grid.shaken(self.shift)[..., None]
         rounding = UNIT * growth * each[..., 0]
-        if float(powers_here.max()) > 640.0:  # sums of the powers themselves, scaled
-            rounding += UNIT * growth * (len(grid.x) + 4000) * moduli.sum(axis=-1)
+        if float(np.maximum.reduce(steep, axis=None)) > 640.0:  # sums of the powers themselves, scaled
+            rounding += UNIT * growth * (len(grid.x) + 4000) * size
         return strip + growth * dropped, rounding
 
     # --- decay ---------------------------------------------------------------------------------------------------
@@ -158,45 +158,44 @@ class Mixtures:
         most = (0.45 if self.kind == "remove" else 0.2) * min(math.pi / self.steepest, 4.0)
         eta = most * _ANGLES
         if self.total > 1:  # where the bound falls by e^_FALL, eta² is about that over the count
-            eta = eta[np.abs(np.log(eta / math.sqrt(_FALL / self.total))) < 2.1]
-            eta = eta if len(eta) else most * _ANGLES[:3]
+            best = math.log2(most / math.sqrt(_FALL / self.total))
+            eta = eta[max(0, min(math.ceil(best - 1.5), 9)) : max(2, math.floor(best + 3.5))]
         bend = turn = np.zeros(1)
         angle = s * eta[:, None]
         low, sine, cosine = 4 * (1 - q) * np.sin(angle / 2) ** 2, np.sin(angle), np.cos(angle)
         for exponent, rise in zip(powers, grid.rises, strict=True):
             rise = np.minimum(rise, 1e100)[:, None, :]
-            bend = bend + exponent / 2 * np.log1p(-low * rise / (1 - q + rise) ** 2)
+            bend = bend + exponent / 2 * np.log1p(-low * (rise / (1 - q + rise) ** 2))
             turn = turn + np.arctan2(sine * rise, cosine * rise + (1 - q))
-        log_weight = grid.log_flat + power(powers, grid.logs)[:, 0]
-        top = log_weight.max(axis=1, keepdims=True)
+        log_weight = power(powers, grid.logs)[:, 0] + grid.log_flat
+        top = np.maximum.reduce(log_weight, axis=1, keepdims=True)
         weight = np.exp(log_weight - top)  # of h·φ·w₊^a·w₋^b, which sums to M(tilt)
-        scale = weight.sum(axis=1)
-        size, dropped = (part[:, 0] / scale for part in _sizes(grid, powers, np.maximum(top, -700.0)[..., None]))
-        widest = float(eta.max())
-        width = min(grid.edge, math.pi / 2 / self.steepest) if self.kind == "remove" else grid.edge - widest
-        wrong = 4 * size * math.exp(width**2 / 2) / math.expm1(2 * math.pi * width / grid.step) + 2 * dropped + 1e-12
-        steep = 4 + self.shift[:, 0] * (self.shift[:, 0] + float(np.abs(grid.x).max())) - np.log1p(-self.rate[:, 0])
+        scale = np.add.reduce(weight, axis=1, keepdims=True)
+        unit = np.maximum(top, -700.0)
+        largest = np.exp(power(powers, grid.steepest)[:, 0] + grid.log_cell - unit)
+        size, dropped = (part / scale[:, 0] for part in _sizes(grid, largest, np.exp(-unit[:, 0])))
+        width = min(grid.edge, math.pi / 2 / self.steepest) if self.kind == "remove" else grid.edge - float(eta[0])
+        wrong = 4 * math.exp(width**2 / 2) / math.expm1(2 * math.pi * width / grid.step) * size + 2 * dropped + 1e-12
+        steep = 4 + self.shift[:, 0] * (self.shift[:, 0] + float(max(-grid.x[0], grid.x[-1]))) - np.log1p(-q[:, 0, 0])
         length = 1 + sum(abs(float(exponent[0])) for exponent in powers)
         wrong += UNIT * (1 + size) * (64 + len(grid.x) + 16 * length * steep)
         falls = np.minimum(bend[:, None] - frequency[:, None, None] * turn[:, None], 600.0)
         shape = (len(self.counts), len(frequency) * len(eta), len(grid.x))
-        left = -np.expm1(falls).reshape(shape) @ (weight / scale[:, None])[..., None]
+        left = -np.expm1(falls).reshape(shape) @ (weight / scale)[..., None]
         left = np.clip(left[..., 0] - wrong[:, None], 0.0, 1.0 - 1e-9).reshape(shape[0], len(frequency), len(eta))
         bound = (-np.log1p(-left) - eta**2 / 2).max(axis=2)
         out: Reals = self.counts @ np.maximum(0.0, bound * (1 - 1e-9))
         return out
 
 
-def _sizes(grid: Grid, powers: tuple[Reals, ...], log_unit: Reals | float = 0.0) -> tuple[Reals, Reals]:
+def _sizes(grid: Grid, largest: Reals, unit: Reals | float = 1.0) -> tuple[Reals, Reals]:
     """Bounds on ∫ φ|w₊^a w₋^b| along any line of the strip, and on the parts of integral and sum without a node.
 
-    Both in units of e^log_unit. On the cells next to a node the integrand is at most `largest` there, of which
-    e^{h²/8} is for φ.
+    On the cells next to a node the integrand is at most `largest` there, times h. `unit` is 1 in the units of that.
     """
-    largest = np.exp(power(powers, grid.steepest) + (grid.log_flat + grid.step**2 / 8) - log_unit)
-    unit = np.exp(-np.asarray(log_unit))[..., 0] if isinstance(log_unit, np.ndarray) else 1.0
-    dropped = (1 + grid.span) * math.exp(-grid.cut) * (unit + largest.max(axis=-1) / grid.step)
-    return largest.sum(axis=-1) + dropped, dropped
+    left_out = (1 + grid.span) * math.exp(-grid.cut)
+    dropped = left_out * (unit + np.maximum.reduce(largest, axis=-1) / grid.step)
+    return np.add.reduce(largest, axis=-1) + dropped, dropped
 
 
 def _log_sums(grid: Grid, powers: Complexes) -> Complexes:
