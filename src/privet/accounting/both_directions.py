@@ -13,6 +13,7 @@ from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
 from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
 from privet.accounting.interface import Bounds, Uncertified, no_theorem
 from privet.accounting.pairs.dominating import Direction, directions, has_allocation, known_by_moments_only
+from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Pair
 from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass, largest_loss
 from privet.privacy import Neighbours
@@ -92,10 +93,33 @@ def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) 
     if epsilon >= largest_loss(steps):
         return infinite * (1 + 1e-14) <= delta
     if delta_by is _contour_delta:
+        if _quickly_below(steps, epsilon, delta - infinite):
+            return True
         return contour_upper(steps, epsilon, enough=delta) <= delta
     order = best_order(steps, "log_delta", epsilon)
     bound = float(chernoff_log_delta(steps, epsilon, np.array([order]))[0])
     return infinite + math.exp(min(bound, 0.0)) <= delta * (1 - 1e-14)
+
+
+def _quickly_below(steps: Steps, epsilon: float, delta: float) -> bool:
+    """The same by a Rényi bound from a few moments of w, where all that happens is that a record joins batches."""
+    parts = [(pair, count) for pair, count in steps if isinstance(pair, MixturePair) and pair.kind == "add"]
+    if len(parts) < len(steps) or delta <= 0:
+        return False
+
+    def log_ratio(t: float) -> float:
+        moment = math.fsum(count * pair.quick_log_moment(t) for pair, count in parts)
+        return moment * (1 + 1e-14) - t * epsilon - math.log1p(t) - t * math.log1p(1 / t) - math.log(delta)
+
+    order = epsilon / math.fsum(count * pair.quick_log_moment(0.5) / 0.375 for pair, count in parts)
+    step = 1.3 if log_ratio(1.1 * order) < log_ratio(order) else 0.77
+    last = math.inf
+    for _ in range(6):
+        found = log_ratio(order)
+        if found < -1e-12 * (1 + order * epsilon) or found >= last:
+            return found < last
+        last, order = found, order * step
+    return False
 
 
 class LineCurve:

@@ -25,6 +25,7 @@ Gathered = tuple[tuple[Moments, int], ...]
 _TOGETHER = 64  # mixture pairs worked on at a time
 _SAMPLE = 12  # of which so many serve for guesses
 _AROUND = np.linspace(-1, 1, 9)
+_WIDE = 4.0**_AROUND
 
 _NO_FLOAT = -800.0  # log of what is 0 to a float
 
@@ -32,7 +33,10 @@ _NO_FLOAT = -800.0  # log of what is 0 to a float
 def gathered(steps: Run) -> Gathered:
     """The same run with like pairs together, so that NumPy works on many at a time."""
     steps = tuple(steps)
-    return _gathered(steps) if any(isinstance(pair, MixturePair | DiscretePair) for pair, _ in steps) else steps
+    for pair, _ in steps:
+        if type(pair) in (MixturePair, DiscretePair):
+            return _gathered(steps)
+    return steps
 
 
 @lru_cache(maxsize=4)
@@ -91,9 +95,10 @@ def rough_log_moment(steps: Run, t: Reals) -> Reals:
 
 def infinite_mass(steps: Run) -> float:
     """P(L = ∞) of the whole run."""
-    if any(pair.infinite >= 1.0 for pair, _ in steps):
+    masses = [(pair.infinite, count) for pair, count in steps if pair.infinite]
+    if any(mass >= 1.0 for mass, _ in masses):
         return 1.0
-    return -math.expm1(sum(count * math.log1p(-pair.infinite) for pair, count in steps))
+    return -math.expm1(sum(count * math.log1p(-mass) for mass, count in masses))
 
 
 def largest_loss(steps: Run) -> float:
@@ -143,7 +148,7 @@ def best_order(steps: Run, objective: str, target: float, *, fine: bool = False)
     centre, ratio = _first_order(steps, objective, target), 4.0
     last = len(_AROUND) - 1
     for _ in range(80):
-        grid = centre * ratio**_AROUND
+        grid = centre * (_WIDE if ratio == 4.0 else ratio**_AROUND)
         values = at(grid)
         if objective == "log_delta" and values.min() < _NO_FLOAT:
             return float(grid[np.argmax(values < _NO_FLOAT)])  # higher orders say no more, and cost more

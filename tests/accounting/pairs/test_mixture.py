@@ -11,7 +11,7 @@ import pytest
 from privet.accounting.pairs import mixture_grid
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.mixture_grid import Grid, exponents, power
-from privet.accounting.pairs.mixture_moments import _sizes
+from privet.accounting.pairs.mixture_moments import _LINE, _REAL, _sizes
 
 KINDS = ["remove", "add", "replace"]
 rng = np.random.default_rng(11)
@@ -127,7 +127,7 @@ def cases(kind: Any, count: int) -> list[tuple[MixturePair, float, Grid, bool]]:
         q = 1 / (1 + math.exp(draw.uniform(-5, 10)))
         pair, real = MixturePair(q, float(s), kind), bool(draw.integers(2))
         with np.errstate(over="ignore"):  # e^{s·xi} of orders that no float holds; they are passed over
-            grid = pair._moments()._grid(real, float(order), float(order))
+            grid = pair._moments()._grid(_REAL if real else _LINE, float(order), float(order))
         if abs(log_integrand(pair, order, grid.x, 0.0).max()) < 600:
             found.append((pair, float(order), grid, real))
     return found

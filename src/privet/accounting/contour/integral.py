@@ -11,13 +11,24 @@ import math
 
 import numpy as np
 
-from privet.accounting.contour.line import Line, real_orders
+from privet.accounting.contour.line import ORDERS, Line
 from privet.accounting.contour.roots import largest_below, solve
 from privet.accounting.contour.rough_epsilon import saddle_epsilon
-from privet.accounting.renyi_orders import Run, best_order, chernoff_log_delta, gathered, infinite_mass, largest_loss
+from privet.accounting.pairs.pair import Reals
+from privet.accounting.renyi_orders import (
+    Run,
+    best_order,
+    chernoff_log_delta,
+    gathered,
+    hook,
+    infinite_mass,
+    largest_loss,
+    rough_log_moment,
+)
 
 _LEAST_TILT = 1e-9  # below it, no moment is finite that floats can hold: losses beyond all meaning
 NOTHING = 1e-18  # a delta below this need not be known to many digits
+_NO_FLOAT = -690.0  # log of what is hardly a float
 _SHARP = 1e-6  # a line whose bounds are so near to each other, relatively, serves another epsilon, too
 _FURTHER = 14.0  # log of by how much delta may fall before the next line is laid
 
@@ -42,11 +53,13 @@ def contour_delta(
     saddle = best_order(steps, "log_delta", epsilon)
     if saddle < _LEAST_TILT:
         return None
-    log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
-    if log_bound < -690:
-        return infinite * (1 - 1e-14), (infinite + unseen) * (1 + 1e-14) + math.exp(max(-740.0, log_bound))
+    log_orders = rough_log_moment(steps, saddle * ORDERS)
+    log_bound = _about(saddle, log_orders, epsilon)
+    if log_bound < _NO_FLOAT:
+        log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
+        return infinite * (1 - 1e-14), (infinite + unseen) * (1 + 1e-14) + math.exp(max(-740.0, min(log_bound, 0.0)))
     further = 0.0 if kept is None else _FURTHER
-    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0 - further, unseen=unseen)
+    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0 - further, unseen=unseen, log_orders=log_orders)
     if line is None:
         return None
     lower, upper = line.lower(epsilon), line.upper(epsilon)
@@ -54,7 +67,7 @@ def contour_delta(
         kept.append(line)
     finite = line.total(epsilon)
     if upper - lower - unseen > 1e-8 * upper and 0 < finite < math.exp(log_bound - 6.0):  # laid for too large a delta
-        again = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, unseen=unseen)
+        again = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, unseen=unseen, log_orders=log_orders)
         if again is not None:
             lower, upper = max(lower, again.lower(epsilon)), min(upper, again.upper(epsilon))
     return lower, upper
@@ -73,18 +86,27 @@ def contour_upper(steps: Run, epsilon: float, *, enough: float = 0.0) -> float:
     saddle = best_order(steps, "log_delta", epsilon)
     if saddle < _LEAST_TILT:
         return 1.0
-    log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
-    bound = (infinite + math.exp(max(-740.0, min(log_bound, 0.0)))) * (1 + 1e-14)
-    if bound <= enough or log_bound < -690:
-        return min(1.0, bound)
-    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0, one_sided=True)
+    log_orders = rough_log_moment(steps, saddle * ORDERS)
+    log_bound = min(_about(saddle, log_orders, epsilon), 0.0)
+    if log_bound < _NO_FLOAT or infinite + math.exp(log_bound) <= enough:
+        log_bound = min(float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0]), 0.0)
+        bound = (infinite + math.exp(max(-740.0, log_bound))) * (1 + 1e-14)
+        if bound <= enough or log_bound < _NO_FLOAT:
+            return min(1.0, bound)
+    line = Line.laid(steps, saddle, epsilon, log_bound - 4.0, one_sided=True, log_orders=log_orders)
     if line is None:
         return 1.0
     finite = line.total(epsilon)
-    if line.width(epsilon) > 1e-8 * line.upper(epsilon) and 0 < finite < math.exp(log_bound - 6.0):
+    if line.slack(epsilon) > 1e-8 * line.upper(epsilon) and 0 < finite < math.exp(log_bound - 6.0):
         # laid for too large a delta
-        line = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, one_sided=True) or line
+        args = steps, saddle, epsilon, math.log(finite)
+        line = Line.laid(*args, exact=True, one_sided=True, log_orders=log_orders) or line
     return line.upper(epsilon)
+
+
+def _about(saddle: float, log_orders: Reals, epsilon: float) -> float:
+    """About the log of the Rényi bound on delta(epsilon) at the saddle, from log M at `ORDERS` of it."""
+    return float(log_orders[4]) - saddle * epsilon + float(hook(saddle))
 
 
 @np.errstate(all="ignore")
@@ -105,10 +127,7 @@ def contour_epsilon(
         saddle = best_order(steps, "epsilon", log_delta)
     if saddle < _LEAST_TILT:
         return None
-    try:
-        log_orders = real_orders(steps, saddle)
-    except OverflowError:  # an order too high to compute
-        return None
+    log_orders = rough_log_moment(steps, saddle * ORDERS)
     start = max(0.997 * saddle_epsilon(saddle, log_orders[3:6], log_delta), 0.0)  # a little low
     line = Line.laid(steps, saddle, start, log_delta, unseen=unseen, log_orders=log_orders)
     upper = None if line is None else solve(line, delta, start)

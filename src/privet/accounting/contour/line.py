@@ -41,6 +41,7 @@ _TILTS = np.linspace(0.4, 1.02, 13)
 ORDERS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])  # of the saddle
 _GAPS = ORDERS - _TILTS[:, None]
 _GAPS[_GAPS <= 0] = math.nan
+_ABOVE = [int(np.isnan(gaps).sum()) for gaps in _GAPS]  # the first order above each tilt
 _FURTHER = np.array([1.0, 1.25, 1.6, 2.2, 3.5])  # of how far the line of a normal loss reaches
 
 
@@ -59,7 +60,6 @@ class Line:
     infinite: float
     orders: Reals  # real orders above the tilt, and log M with its error there: they bound the aliases
     log_orders: Reals
-    one_sided: bool = False  # whether `log_orders` are without their error, so that nothing is known from below
     unseen: float = 0.0  # probability of what the steps leave out: counted in full in the upper bound, not in the lower
     mass: float = 1.0  # a bound on the mass of the measure whose transform is M
     blur: float = 0.0  # variance of the normal step that was added so that M decays: at least as much is lost by it
@@ -67,6 +67,8 @@ class Line:
     _unit: Reals = field(init=False, repr=False)  # Δ/2π, twice for a node and its conjugate
     _below: Complexes = field(init=False, repr=False)  # 1/(t(t+1))
     _log_missing: Reals = field(init=False, repr=False)  # log of a bound on the error of M/(t(t+1))
+    _shaken: Reals = field(init=False, repr=False)  # in units of rounding, how far terms are off, and per epsilon
+    _log_right: Reals = field(init=False, repr=False)  # log of the aliases right of epsilon, before e^{-t·epsilon}
     _last: tuple[float, Complexes, float, float] = field(init=False, repr=False)  # latest epsilon, terms, sum and slack
 
     def __post_init__(self) -> None:
@@ -74,6 +76,9 @@ class Line:
         self._unit = np.full(len(self.nodes), self.spacing / math.pi)
         self._unit[0] /= 2
         self._below = 1 / (self.nodes * (1 + self.nodes))
+        self._shaken = np.array([4 + np.abs(self.log_m), np.abs(self.nodes)]) * (8 * UNIT * self._unit)
+        far = np.minimum(700.0, (self.orders - self.tilt) * (2 * math.pi / self.spacing))
+        self._log_right = self.log_orders + hook(self.orders) - np.log(np.expm1(far))
         self._log_missing = np.log(-np.expm1(-self.error) * np.abs(self._below)) + self.log_m.real + self.error
         self._last = math.nan, self._below, math.nan, math.nan
 
@@ -93,13 +98,14 @@ class Line:
         """Lay a line for delta(epsilon) ≈ e^log_delta; None if its truncation cannot be certified.
 
         `exact` spends time to lose fewer digits, for where the integral is much smaller than its integrand. A
-        `one_sided` line is laid in less time, and says nothing from below. `log_orders` are `real_orders`, if known.
+        `one_sided` line is laid in less time, and says nothing from below. `log_orders` is about log M at
+        `ORDERS` of the saddle, if that is known.
         """
         steps = gathered(steps)
         try:
             with np.errstate(all="ignore"):
                 if log_orders is None:
-                    log_orders = real_orders(steps, saddle, rough=one_sided)
+                    log_orders = rough_log_moment(steps, saddle * ORDERS)
                 line = _lay(steps, saddle, epsilon, log_delta, log_orders, exact, one_sided)
         except OverflowError:  # an order too high to compute
             return None
@@ -113,16 +119,14 @@ class Line:
         return min(1.0, (self.infinite + self.unseen + total + slack) * (1 + 1e-14))
 
     def lower(self, epsilon: float) -> float:
-        """A certified lower bound on delta(epsilon)."""
-        if self.one_sided:
-            return 0.0
+        """A certified lower bound on delta(epsilon); that of a one-sided line is 0."""
         total, slack = self._sum(epsilon)
         found = total - slack - self._aliases(epsilon) - self._blurred(epsilon)
         return (self.infinite + max(0.0, found)) * (1 - 1e-14)
 
-    def width(self, epsilon: float) -> float:
-        """By how much `upper` may exceed the truth; certified unless the line is one-sided."""
-        return 2 * self._sum(epsilon)[1] + self._aliases(epsilon) + self._blurred(epsilon)
+    def slack(self, epsilon: float) -> float:
+        """A bound on all errors of the trapezoid sum but the aliases."""
+        return self._sum(epsilon)[1]
 
     def total(self, epsilon: float) -> float:
         """The trapezoid sum: the finite part of delta(epsilon), neither bounded from above nor below."""
@@ -140,9 +144,9 @@ class Line:
             return self._last[2:]
         f = np.exp(self.log_m - self.nodes * epsilon) * self._below
         total = float(f.real @ self._unit)
-        missing = np.exp(np.minimum(self._log_missing - self.tilt * epsilon, 700.0))
-        missing += 8 * UNIT * np.abs(f) * (4 + np.abs(self.nodes) * epsilon + np.abs(self.log_m))
-        slack = float(missing @ self._unit)
+        slack = float(np.exp(np.minimum(self._log_missing - self.tilt * epsilon, 700.0)) @ self._unit)
+        of_logs, of_nodes = map(float, self._shaken @ np.abs(f))
+        slack += of_logs + of_nodes * epsilon
         if self.tail is None:
             reach = self.nodes[-1].imag
             slack += math.exp(min(700.0, self.log_cut - self.tilt * epsilon)) / (math.pi * reach)
@@ -173,44 +177,57 @@ class Line:
             return left
         if gap > 0 and c * period - gap * gap / (2 * self.blur) < -700.0:  # a normal tail beyond the largest loss
             return left + 1e-300
-        t, log_m = self.orders[self.orders > c], self.log_orders[self.orders > c]
-        logs = log_m - t * epsilon + hook(t) - np.log(np.expm1(np.minimum(700.0, (t - c) * period)))
-        return left + float(np.exp(min(700.0, logs.min())))
+        if not len(self.orders):
+            return math.inf
+        return left + math.exp(min(700.0, float((self._log_right - self.orders * epsilon).min())))
 
 
 def _tilt_and_period(
     epsilon: float, log_delta: float, saddle: float, top: float, log_orders: Reals
-) -> tuple[float, float]:
+) -> tuple[float, float, Reals]:
     """The tilt c ≤ saddle for which the least period P makes all aliases negligible; `top` is the largest loss.
 
     Left of epsilon they are below e^{-cP}; right of it below e^{-(t-c)P} times the Rényi bound at any order t > c.
-    A heavy upper tail falls hardly faster than e^{-saddle·P}; a smaller c then buys a smaller P.
+    A heavy upper tail falls hardly faster than e^{-saddle·P}; a smaller c then buys a smaller P. Third, the best of
+    these orders, and the one before it.
     """
     orders = saddle * ORDERS
     left = (_DIGITS - log_delta) / saddle / _TILTS
     bounds = log_orders - orders * epsilon + hook(orders) + (_DIGITS - log_delta)
-    right = np.fmin.reduce(bounds / _GAPS, axis=1) / saddle
-    period = np.maximum(left, right)
+    rights = bounds / _GAPS
+    period = np.maximum(left, np.fmin.reduce(rights, axis=1) / saddle)
     if math.isfinite(top):
         period = np.where(epsilon + left >= top, left, period)
     best = int(period.argmin())
-    return float(saddle * _TILTS[best]), float(period[best])  # an infinite one: no order bounds the upper tail
+    first = _ABOVE[best]
+    order = max(first, first + int(rights[best, first:].argmin()) - 1)
+    return float(saddle * _TILTS[best]), float(period[best]), orders[order : order + 2]
 
 
-def _on_line(steps: Run, tilt: float, spacing: float, nodes: Complexes, exact: bool) -> tuple[Complexes, Reals]:
-    """`log_moment` on equally spaced nodes, by the faster way where its rounding is harmless."""
-    value = np.zeros(nodes.shape, dtype=complex)
-    error = np.zeros(nodes.shape)
+def _on_line(
+    steps: Run, tilt: float, spacing: float, nodes: Complexes, beyond: Reals, exact: bool
+) -> tuple[Complexes, Reals]:
+    """`log_moment` on equally spaced nodes and at orders beyond, by the faster way where its rounding is harmless."""
+    every = np.concatenate([nodes, beyond])
+    value = np.zeros(every.shape, dtype=complex)
+    error = np.zeros(every.shape)
     for pair, count in steps:
-        if isinstance(pair, Mixtures | Atoms):
-            few = {"exact": exact} if isinstance(pair, Mixtures) else {}
-            one, wrong = pair.on_line(tilt, spacing, len(nodes), **few)
+        if isinstance(pair, Mixtures):
+            one, wrong = pair.on_line(tilt, spacing, len(nodes), beyond, exact=exact)
+            value, error = value + one, error + wrong
+            continue
+        if isinstance(pair, Atoms):
+            one, wrong = pair.on_line(tilt, spacing, len(nodes))
+            more, relative = pair.log_moment(beyond.astype(complex)) if len(beyond) else (beyond, beyond)
+            one, wrong = np.concatenate([one, more]), np.concatenate([wrong, np.log1p(relative)])
             value, error = value + one, error + wrong
             continue
         if isinstance(pair, CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
+            more, wrong = pair.log_moment(beyond.astype(complex)) if len(beyond) else (beyond, beyond)
+            one, relative = np.concatenate([one, more]), np.concatenate([relative, wrong])
         else:
-            one, relative = pair.log_moment(nodes)
+            one, relative = pair.log_moment(every)
         value += count * one
         error += count * np.log1p(relative)
     return value, error
@@ -237,23 +254,18 @@ def _reach(
     return 0, 0.0
 
 
-def real_orders(steps: Run, saddle: float, *, rough: bool = False) -> Reals:
-    """log M with its error at the orders around the saddle that bound the aliases; without it if `rough`."""
-    if rough:
-        return rough_log_moment(steps, saddle * ORDERS)
-    moments, wrong = log_moment(steps, (saddle * ORDERS).astype(complex))
-    bounds = moments.real + wrong
-    return np.where(np.isfinite(bounds), bounds, math.inf)
-
-
 def _lay(
     steps: Run, saddle: float, epsilon: float, log_delta: float, log_orders: Reals, exact: bool, one_sided: bool
 ) -> Line | None:
     orders = saddle * ORDERS
-    c, period = _tilt_and_period(epsilon, log_delta, saddle, largest_loss(steps), log_orders)
+    c, period, beyond = _tilt_and_period(epsilon, log_delta, saddle, largest_loss(steps), log_orders)
+    beyond = beyond[:0] if one_sided else beyond
     if not math.isfinite(period):
         return None
     spacing = 2 * math.pi / period
+    for pair, _ in steps:
+        if isinstance(pair, Mixtures) and len(beyond):
+            pair.prepare(c, float(beyond[-1]))
     # the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), is to be below e^{-_DIGITS} of delta
     log_size = float(np.interp(c, orders, log_orders)) - c * epsilon
     variance = max(1e-300, float(log_orders[3] - 2 * log_orders[4] + log_orders[5]) / (0.1 * saddle) ** 2)
@@ -273,14 +285,13 @@ def _lay(
             if not (1 + c) ** 2 * blur < _MOST_BLUR:
                 return None
             steps = (*steps, (GaussianPair(math.sqrt(blur)), 1))
-            log_orders = log_orders + blur * orders * (1 + orders)
     nodes = c + 1j * spacing * np.arange(last + 1)
-    values, error = _on_line(steps, c, spacing, nodes, exact)
+    values, error = _on_line(steps, c, spacing, nodes, beyond, exact)
     log_cut = float(values[0].real + error[0]) - fall
-    infinite = infinite_mass(steps)
-    return Line(
-        steps, c, spacing, nodes, values, error, log_cut, tail, infinite, orders, log_orders, one_sided, blur=blur
-    )
+    bounds = (values.real + error)[last + 1 :]
+    known = np.isfinite(bounds)
+    line = values[: last + 1], error[: last + 1], log_cut, tail, infinite_mass(steps), beyond[known], bounds[known]
+    return Line(steps, c, spacing, nodes, *line, blur=blur)
 
 
 def _is_crowded(steps: Run) -> bool:

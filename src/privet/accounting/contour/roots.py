@@ -15,11 +15,12 @@ class Bracketing(Protocol):
 def solve(line: Bracketing, delta: float, start: float) -> float | None:
     """The least epsilon ≥ 0, to rounding, at which the line's upper bound is seen to be at most delta."""
     unsafe, safe, epsilon = -1.0, math.inf, start
+    last: tuple[float, float] | None = None  # the epsilon before, and the rate at which log delta fell there
     for _ in range(200):  # Newton on log delta, which is nearly straight, kept inside the bracket
         value = line.upper(epsilon)
         if value <= delta:
             safe = epsilon
-            if value >= delta * (1 - 1e-11) or epsilon == 0.0:
+            if value >= delta * (1 - 1e-10) or epsilon == 0.0:
                 break
         else:
             unsafe = epsilon
@@ -28,6 +29,9 @@ def solve(line: Bracketing, delta: float, start: float) -> float | None:
         rate = -line.slope(epsilon) / max(value, 1e-300)
         # aim a hair to the safe side, so that the last step lands there
         change = (math.log(max(value, 1e-300) / delta) + 4e-12) / rate if rate > 0 else math.nan
+        if last is not None and last[0] != epsilon:  # how the rate changed says how it will
+            change /= 1 + min(max((rate - last[1]) / (epsilon - last[0]) * change / (2 * rate), -0.2), 0.2)
+        last = epsilon, rate
         target = max(0.0, epsilon + change)
         if not unsafe < target < safe:
             target = (max(unsafe, 0.0) + safe) / 2 if math.isfinite(safe) else 2 * epsilon + 1e-3

@@ -11,12 +11,14 @@ from typing import Protocol
 import numpy as np
 
 from privet.accounting.pairs.complex_functions import expm1, log1p
-from privet.accounting.pairs.mixture_grid import Grid, Kind, exponents, lay_grid, power
+from privet.accounting.pairs.mixture_grid import Grid, Kind, exponents, lay_grid, power, rough_nodes
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
+_REAL, _LINE, _EXACT = 26.0, 31.0, 36.0  # log of one over the error of nodes on the real line, and of lines of two kinds
 _BLOCK = 200_000  # numbers worked on at a time
 _FALL = 40.0  # about how far a run decays where its line is cut
 _ANGLES = 2.0 ** -np.arange(0.0, 11.0)
+_NONE = np.zeros(0)
 
 
 class Mixture(Protocol):
@@ -45,10 +47,13 @@ class Mixtures:
         self.rate = np.array([[pair.rate] for pair, _ in parts])
         self.shift = np.array([[pair.shift] for pair, _ in parts])
         self.counts = np.array([float(count) for _, count in parts])
-        self.steepest = float(self.shift.max())
+        shifts = [pair.shift for pair, _ in parts]
+        self.ends = max(shifts), min(shifts), max(pair.rate for pair, _ in parts)
+        self.steepest = self.ends[0]
         self.total = float(self.counts.sum())
         self.highest = sum(count * pair.highest for pair, count in parts)
-        self._grids: dict[tuple[bool, float, float], Grid] = {}
+        self._grids: dict[tuple[float, float, float], Grid] = {}
+        self._rough = -1.0, _NONE, _NONE  # the largest order that is served, log of h·φ, log w
 
     # --- nodes ---------------------------------------------------------------------------------------------------
 
@@ -61,27 +66,41 @@ class Mixtures:
         eta = min(2.0, angle / (2 * self.steepest))
         return (-eta if self.kind == "add" else eta), eta
 
-    def _grid(self, real: bool, least: float, most: float) -> Grid:
-        """Nodes for every order t with least ≤ Re t ≤ most; coarser on the real line, where logarithms do."""
-        for key, grid in self._grids.items():
-            serves = most <= key[2] <= 16 * max(most, 4.0) if real else most == key[2]  # far nodes would overflow
-            if key[0] == real and key[1] <= least and serves:
+    def _grid(self, digits: float, least: float, most: float) -> Grid:
+        """Nodes for every order t with least ≤ Re t ≤ most; on the real line for `_REAL` digits, where logarithms do."""
+        for key, grid in self._grids.items():  # far nodes would overflow
+            if key[0] == digits and key[1] <= least and most <= key[2] <= 16 * max(most, 4.0):
                 return grid
-        if real:  # wide, so that searches over orders share their nodes
-            least, most = min(least, 0.0), 1.3 * max(most, 1.0)
         if len(self._grids) > 8:
             self._grids.clear()
-        accuracy = min(26.0 + math.log(self.total), 48.0) if real else min(36.0 + math.log(self.total), 60.0)
-        grid = lay_grid(self.kind, self.rate, self.shift, self._line(real), least, most, accuracy)
-        self._grids[real, least, most] = grid
+        if digits == _REAL:  # for any order that is asked for
+            least, most = min(least, 0.0), max(most, 1.0)
+        accuracy = digits + min(math.log(self.total), 24.0)
+        grid = lay_grid(self.kind, self.rate, self.shift, self._line(digits == _REAL), self.ends, least, most, accuracy)
+        self._grids[digits, least, most] = grid
         return grid
+
+    def prepare(self, tilt: float, most: float) -> None:
+        """Lay the nodes for a line at a tilt and for real orders up to `most`, which decay and line then share."""
+        self._grid(_LINE, tilt, most)
 
     # --- moments -------------------------------------------------------------------------------------------------
 
     def rough_log_moment(self, t: Reals) -> Reals:
         """log M at real orders without the bound on its error: for searches, whose outcome is certified afterwards."""
-        grid = self._grid(True, float(t.min()), float(t.max()))
-        out: Reals = self.counts @ self._logs(grid, exponents(self.kind, t))
+        most = float(t.max())
+        if not most <= self._rough[0] <= 16 * max(most, 4.0):
+            accuracy, most = _REAL + min(math.log(self.total), 24.0), 1.3 * max(most, 1.0)
+            half = self._line(True)[1]
+            self._rough = most, *rough_nodes(self.kind, self.rate, self.shift, half, self.ends, most, accuracy)
+        _, log_flat, logs = self._rough
+        powers = power(exponents(self.kind, t), logs)
+        if float(powers.max()) < 650.0:
+            out: Reals = self.counts @ np.log1p(np.expm1(powers) @ np.exp(log_flat))
+        else:
+            powers += log_flat
+            top = np.maximum.reduce(powers, axis=-1)
+            out = self.counts @ (top + np.log(np.add.reduce(np.exp(powers - top[..., None]), axis=-1)))
         return out
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
@@ -89,28 +108,34 @@ class Mixtures:
         t = np.asarray(t, dtype=complex)
         order, real = t.real, not t.imag.any()
         least, most = float(order.min()), float(order.max())
-        grid = self._grid(real, least, most)
+        grid = self._grid(_REAL if real else _EXACT, least, most)
         powers = exponents(self.kind, order if real else t)
         errors = self._errors(grid, exponents(self.kind, order if least < most else order[:1]))
         value, error = self._run(self._logs(grid, powers), errors, powers)
         return value.astype(complex), np.expm1(error)
 
-    def on_line(self, tilt: float, spacing: float, count: int, *, exact: bool = False) -> tuple[Complexes, Reals]:
-        """log M at tilt + ik·spacing, k < count, and log(1 + relative error).
+    def on_line(
+        self, tilt: float, spacing: float, count: int, beyond: Reals = _NONE, *, exact: bool = False
+    ) -> tuple[Complexes, Reals]:
+        """log M at tilt + ik·spacing, k < count, then at the real orders `beyond`, and log(1 + relative error).
 
         By direct sums where they are few or wanted to the last digit, else as matrix products.
         """
-        grid = self._grid(False, tilt, tilt)
-        powers = exponents(self.kind, tilt + 1j * spacing * np.arange(count))
-        start = exponents(self.kind, np.array([tilt]))
-        first = power(start, grid.logs)
+        grid = self._grid(_EXACT if exact else _LINE, tilt, float(beyond[-1]) if len(beyond) else tilt)
+        orders = np.concatenate([tilt + 1j * spacing * np.arange(count), beyond])
+        powers, real = exponents(self.kind, orders), exponents(self.kind, np.concatenate([[tilt], beyond]))
+        first = power(real, grid.logs)
         few = 3000 if exact else 8 if self.total < 100_000 else 200
         spread: Reals | float = 0.0
         if count <= few or float(first.real.max()) > 600.0:
             logs = self._logs(grid, powers)
         else:
             logs, spread = _products(grid, self.kind, first, spacing, count)
-        return self._run(logs, self._errors(grid, start), powers, spread)
+        fixed, slope = self._errors(grid, real)
+        if len(beyond):  # all of the line has the errors of its first order
+            which = np.maximum(np.arange(1 - count, 1 + len(beyond)), 0)
+            fixed, slope = fixed[:, which], slope[:, which]
+        return self._run(logs, (fixed, slope), powers, spread)
 
     def _run(
         self,
@@ -152,38 +177,40 @@ class Mixtures:
     def decay(self, tilt: float, frequency: Reals) -> Reals:
         """As `Pair.decay`: |M(tilt + iv)| ≤ e^{eta²/2} (M(tilt) - ∫ φ w₊^a w₋^b (1 - e^{bend - v·turn})), any eta."""
         s, q = self.shift[..., None], self.rate[..., None]
-        grid = self._grid(True, tilt, tilt)
+        grid = self._grid(_LINE, tilt, tilt)  # every second of its nodes, at their real parts
         powers = exponents(self.kind, np.array([tilt]))
-        # turned lines stay so far from the zeros of w that the real line's nodes serve them, too
+        # turned lines stay so far from the zeros of w that such nodes serve them, too
         most = (0.45 if self.kind == "remove" else 0.2) * min(math.pi / self.steepest, 4.0)
         eta = most * _ANGLES
         if self.total > 1:  # where the bound falls by e^_FALL, eta² is about that over the count
             best = math.log2(most / math.sqrt(_FALL / self.total))
             eta = eta[max(0, min(math.ceil(best - 1.5), 9)) : max(2, math.floor(best + 3.5))]
-        bend = turn = np.zeros(1)
         angle = s * eta[:, None]
         low, sine, cosine = 4 * (1 - q) * np.sin(angle / 2) ** 2, np.sin(angle), np.cos(angle)
-        for exponent, rise in zip(powers, grid.rises, strict=True):
-            rise = np.minimum(rise, 1e100)[:, None, :]
-            bend = bend + exponent / 2 * np.log1p(-low * (rise / (1 - q + rise) ** 2))
-            turn = turn + np.arctan2(sine * rise, cosine * rise + (1 - q))
-        log_weight = power(powers, grid.logs)[:, 0] + grid.log_flat
+        rise = np.minimum(grid.rises[:, :, None, ::2], 1e100)
+        bends = np.log1p(-low * (rise / (1 - q + rise) ** 2))
+        bend = bends[0] * (float(powers[0][0]) / 2)
+        if len(powers) > 1:
+            bend += bends[1] * (float(powers[1][0]) / 2)
+        turn = np.add.reduce(np.arctan2(sine * rise, cosine * rise + (1 - q)), axis=0)
+        log_weight = power(powers, grid.plain[..., ::2])[:, 0] + grid.log_flat[::2]
         top = np.maximum.reduce(log_weight, axis=1, keepdims=True)
-        weight = np.exp(log_weight - top)  # of h·φ·w₊^a·w₋^b, which sums to M(tilt)
+        weight = np.exp(log_weight - top)  # of h·φ·w₊^a·w₋^b, which sums to M(tilt)/2
         scale = np.add.reduce(weight, axis=1, keepdims=True)
         unit = np.maximum(top, -700.0)
         largest = np.exp(power(powers, grid.steepest)[:, 0] + grid.log_cell - unit)
-        size, dropped = (part / scale[:, 0] for part in _sizes(grid, largest, np.exp(-unit[:, 0])))
+        size, dropped = (part / (2 * scale[:, 0]) for part in _sizes(grid, largest, np.exp(-unit[:, 0])))
         width = min(grid.edge, math.pi / 2 / self.steepest) if self.kind == "remove" else grid.edge - float(eta[0])
-        wrong = 4 * math.exp(width**2 / 2) / math.expm1(2 * math.pi * width / grid.step) * size + 2 * dropped + 1e-12
-        steep = 4 + self.shift[:, 0] * (self.shift[:, 0] + float(max(-grid.x[0], grid.x[-1]))) - np.log1p(-q[:, 0, 0])
+        steep = 4 + self.steepest * (self.steepest + max(-float(grid.x[0]), float(grid.x[-1]))) - math.log1p(-self.ends[2])
         length = 1 + sum(abs(float(exponent[0])) for exponent in powers)
-        wrong += UNIT * (1 + size) * (64 + len(grid.x) + 16 * length * steep)
+        rounding = UNIT * (64 + len(grid.x) + 16 * length * steep)
+        wrong = (4 * math.exp(width**2 / 2) / math.expm1(math.pi * width / grid.step) + rounding) * size
+        wrong += 2 * dropped + (1e-12 + rounding)
         falls = np.minimum(bend[:, None] - frequency[:, None, None] * turn[:, None], 600.0)
-        shape = (len(self.counts), len(frequency) * len(eta), len(grid.x))
+        shape = (len(self.counts), len(frequency) * len(eta), rise.shape[-1])
         left = -np.expm1(falls).reshape(shape) @ (weight / scale)[..., None]
-        left = np.clip(left[..., 0] - wrong[:, None], 0.0, 1.0 - 1e-9).reshape(shape[0], len(frequency), len(eta))
-        bound = (-np.log1p(-left) - eta**2 / 2).max(axis=2)
+        left = np.minimum(np.maximum(left[..., 0] - wrong[:, None], 0.0), 1.0 - 1e-9)
+        bound = np.maximum.reduce((-np.log1p(-left)).reshape(-1, len(frequency), len(eta)) - eta**2 / 2, axis=2)
         out: Reals = self.counts @ np.maximum(0.0, bound * (1 - 1e-9))
         return out
 
@@ -209,20 +236,26 @@ def _log_sums(grid: Grid, powers: Complexes) -> Complexes:
 
 
 def _products(grid: Grid, kind: Kind, first: Complexes, spacing: float, count: int) -> tuple[Complexes, Reals]:
-    """log M at equally spaced orders from the powers at the first, and a bound on the rounding of M.
+    """log M at equally spaced orders from the powers at the first, then at those of the other ones; and their rounding.
 
     With k = j·B + i the power is a product xy of a factor in j and one in i, and xy - 1 = (x-1)(y-1) + (x-1) + (y-1)
     keeps all digits when both are near 1.
     """
     block = max(1, math.isqrt(count))
     ways = -(-count // block)
-    weight, sizes = grid.weight, np.abs(grid.weight)
     turn = grid.logs[0] if kind != "replace" else grid.logs[0] - grid.logs[1]
     turn = (-1j * spacing if kind == "add" else 1j * spacing) * turn[:, None, :]
-    fine = expm1(np.arange(block)[:, None] * turn)
-    coarse = expm1(first + (block * np.arange(ways))[:, None] * turn)
-    m = (coarse * weight) @ fine.swapaxes(1, 2) + (coarse @ weight)[..., None] + (fine @ weight)[:, None]
+    turns = np.concatenate([block * np.arange(ways), np.arange(block)])[:, None] * turn
+    turns[:, :ways] += first[:, :1]
+    factors = expm1(np.concatenate([turns, first[:, 1:]], axis=1))  # minus 1: coarse ones, fine ones, other orders
+    fine, end = slice(ways, ways + block), ways + block
+    sums = factors @ grid.weight
+    m = (factors[:, :ways] * grid.weight) @ factors[:, fine].swapaxes(1, 2)
+    m += sums[:, :ways, None] + sums[:, None, fine]
     # |fine| ≤ 2, as no power grows along the line
-    spread = 3 * (np.abs(coarse) @ sizes)[..., None] + (np.abs(fine) @ sizes)[:, None]
-    shape = (len(m), block * ways)
-    return log1p(m).reshape(shape)[:, :count], UNIT * (len(grid.x) + 64) * spread.reshape(shape)[:, :count]
+    sizes = np.abs(factors) @ (grid.flat * math.exp(grid.eta**2 / 2))
+    spread = 3 * sizes[:, :ways, None] + sizes[:, None, fine]
+    both = (np.concatenate([part.reshape(len(m), -1)[:, :count], more[:, end:]], axis=1)
+            for part, more in ((m, sums), (spread, sizes)))
+    m, spread = both
+    return log1p(m), UNIT * (len(grid.x) + 64) * spread
