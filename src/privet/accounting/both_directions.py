@@ -93,33 +93,34 @@ def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) 
     if epsilon >= largest_loss(steps):
         return infinite * (1 + 1e-14) <= delta
     if delta_by is _contour_delta:
-        if _quickly_below(steps, epsilon, delta - infinite):
-            return True
-        return contour_upper(steps, epsilon, enough=delta) <= delta
+        below, order = _quickly_below(steps, epsilon, delta - infinite)
+        return below or contour_upper(steps, epsilon, enough=delta, saddle=order) <= delta
     order = best_order(steps, "log_delta", epsilon)
     bound = float(chernoff_log_delta(steps, epsilon, np.array([order]))[0])
     return infinite + math.exp(min(bound, 0.0)) <= delta * (1 - 1e-14)
 
 
-def _quickly_below(steps: Steps, epsilon: float, delta: float) -> bool:
-    """The same by a Rényi bound from a few moments of w, where all that happens is that a record joins batches."""
+def _quickly_below(steps: Steps, epsilon: float, delta: float) -> tuple[bool, float | None]:
+    """The same by a Rényi bound from a few moments of w, if all that happens is that a record joins batches; its order."""
     parts = [(pair, count) for pair, count in steps if isinstance(pair, MixturePair) and pair.kind == "add"]
     if len(parts) < len(steps) or delta <= 0:
-        return False
+        return False, None
 
     def log_ratio(t: float) -> float:
         moment = math.fsum(count * pair.quick_log_moment(t) for pair, count in parts)
         return moment * (1 + 1e-14) - t * epsilon - math.log1p(t) - t * math.log1p(1 / t) - math.log(delta)
 
     order = epsilon / math.fsum(count * pair.quick_log_moment(0.5) / 0.375 for pair, count in parts)
-    step = 1.3 if log_ratio(1.1 * order) < log_ratio(order) else 0.77
-    last = math.inf
+    found = log_ratio(order)
+    step = 1.3 if log_ratio(1.1 * order) < found else 0.77
     for _ in range(6):
-        found = log_ratio(order)
-        if found < -1e-12 * (1 + order * epsilon) or found >= last:
-            return found < last
-        last, order = found, order * step
-    return False
+        if found < -1e-12 * (1 + order * epsilon):
+            return True, order
+        before, found = found, log_ratio(order * step)
+        if found >= before:
+            return False, order if order * max(pair.rate for pair, _ in parts) < 0.3 else None
+        order *= step
+    return False, None
 
 
 class LineCurve:

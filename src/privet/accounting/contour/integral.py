@@ -74,16 +74,17 @@ def contour_delta(
 
 
 @np.errstate(all="ignore")
-def contour_upper(steps: Run, epsilon: float, *, enough: float = 0.0) -> float:
+def contour_upper(steps: Run, epsilon: float, *, enough: float = 0.0, saddle: float | None = None) -> float:
     """As the upper end of `contour_delta`, in less time: 1 where no line can be certified.
 
-    Where the Rényi bound is at most `enough`, that bound itself.
+    Where the Rényi bound is at most `enough`, that bound itself. `saddle` is about `best_order`, if that is known.
     """
     steps = gathered(steps)
     infinite = infinite_mass(steps) * (1 + 1e-14)
     if infinite >= 1.0 or epsilon >= largest_loss(steps):
         return min(1.0, infinite)
-    saddle = best_order(steps, "log_delta", epsilon)
+    if saddle is None:
+        saddle = best_order(steps, "log_delta", epsilon)
     if saddle < _LEAST_TILT:
         return 1.0
     log_orders = rough_log_moment(steps, saddle * ORDERS)
