@@ -8,8 +8,8 @@ import numpy as np
 
 from privet.accounting import events as ev
 from privet.accounting.contour.integral import NOTHING, contour_upper
-from privet.accounting.contour.line import Line
 from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
+from privet.accounting.contour.roots import Bracketing
 from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
 from privet.accounting.interface import Bounds, Uncertified, no_theorem
 from privet.accounting.pairs.dominating import Direction, directions, has_allocation, known_by_moments_only
@@ -128,7 +128,7 @@ class LineCurve:
 
     def __init__(self, ways: tuple[Direction, ...]) -> None:
         self.ways = ways
-        self._kept: tuple[list[Line], ...] = tuple([] for _ in ways)
+        self._kept: tuple[list[Bracketing], ...] = tuple([] for _ in ways)
 
     def upper(self, epsilon: float, width: float) -> float | None:
         """A certified upper bound on delta(epsilon), at most `width` above the truth, relatively; else None."""

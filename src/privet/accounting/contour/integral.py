@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from privet.accounting.contour.line import ORDERS, Line
-from privet.accounting.contour.roots import largest_below, solve
+from privet.accounting.contour.roots import Bracketing, largest_below, solve
 from privet.accounting.contour.rough_epsilon import saddle_epsilon
 from privet.accounting.pairs.pair import Reals
 from privet.accounting.renyi_orders import (
@@ -29,27 +29,22 @@ from privet.accounting.renyi_orders import (
 _LEAST_TILT = 1e-9  # below it, no moment is finite that floats can hold: losses beyond all meaning
 NOTHING = 1e-18  # a delta below this need not be known to many digits
 _NO_FLOAT = -690.0  # log of what is hardly a float
-_SHARP = 1e-6  # a line whose bounds are so near to each other, relatively, serves another epsilon, too
 _FURTHER = 14.0  # log of by how much delta may fall before the next line is laid
 
 
 @np.errstate(all="ignore")  # what overflows becomes an infinite or undefined bound, and neither certifies anything
 def contour_delta(
-    steps: Run, epsilon: float, *, unseen: float = 0.0, kept: list[Line] | None = None
+    steps: Run, epsilon: float, *, unseen: float = 0.0, kept: list[Bracketing] | None = None
 ) -> tuple[float, float] | None:
     """Certified (lower, upper) on delta(epsilon) in one direction; None where the line cannot be certified.
 
-    `unseen` bounds the probability of outcomes that `steps` leave out. `kept` are lines of the same steps laid before:
-    one that is sharp at `epsilon`, too, answers; else a new one joins them.
+    `unseen` bounds the probability of outcomes that `steps` leave out. The line joins those that are `kept`, and is
+    laid so that it serves larger epsilons, too.
     """
     steps = gathered(steps)
     infinite = infinite_mass(steps)
     if epsilon >= largest_loss(steps):
         return infinite * (1 - 1e-14), min(1.0, (infinite + unseen) * (1 + 1e-14))
-    for known in kept[-2:] if kept else ():
-        lower, upper = known.lower(epsilon), known.upper(epsilon)
-        if upper - lower <= (_SHARP if upper > NOTHING else 0.01) * upper:
-            return lower, upper
     saddle = best_order(steps, "log_delta", epsilon)
     if saddle < _LEAST_TILT:
         return None
