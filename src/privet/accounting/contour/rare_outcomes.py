@@ -108,23 +108,23 @@ def rare_delta(
 ) -> Bracket | None:
     """Certified (lower, upper) on delta(epsilon) in one direction; `guess` is not much too small."""
     alone = _alone(steps) if epsilon > 0 else None
-    if kept and alone is not None and isinstance(kept[-1], Levels):
-        best = _levelled(*alone, epsilon, guess, kept)
-        if _narrow(best, _FAIR) or (best is not None and best[1] < NOTHING):
+    best: Bracket | None = None
+    if alone is not None:
+        best = _levelled(*alone, epsilon, min(guess, alone[1] * one_step_delta(alone[0], epsilon)), kept)
+        if _narrow(best) or (best is not None and best[1] < NOTHING):
             return best
-    best = None
     for _ in range(4):
         found = without_rare(steps, _SHARE * max(guess, 1e-250))
         if found is None:
-            return None
-        best = _common(best, _quietly(partial(contour_delta, found[0], epsilon, unseen=found[1], kept=kept)))
-        if best is None or found[1] <= 1e-7 * best[1] or best[1] > 0.1 * guess:
+            return best
+        cut = _quietly(partial(contour_delta, found[0], epsilon, unseen=found[1], kept=kept))
+        best = _common(best, cut)
+        if cut is None or _narrow(best) or found[1] <= 1e-7 * cut[1] or cut[1] > 0.1 * guess:
             break
-        guess = best[1]
-    if alone is None or _narrow(best):
+        guess = cut[1]
+    if alone is None or best is None or _narrow(best, _FAIR):
         return best
-    guess = alone[1] * one_step_delta(alone[0], epsilon) if best is None else best[1]
-    return _common(best, _levelled(*alone, epsilon, guess, kept))
+    return _common(best, _levelled(*alone, epsilon, best[1], kept))
 
 
 def _levelled(
