@@ -101,7 +101,7 @@ def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) 
 
 
 def _quickly_below(steps: Steps, epsilon: float, delta: float) -> tuple[bool, float | None]:
-    """The same by a Rényi bound from a few moments of w, if all that happens is that a record joins batches; its order."""
+    """The same by a Rényi bound from few moments of w, where a record joins sampled batches; and a good order."""
     parts = [(pair, count) for pair, count in steps if isinstance(pair, MixturePair) and pair.kind == "add"]
     if len(parts) < len(steps) or delta <= 0:
         return False, None

@@ -197,3 +197,25 @@ def test_decay_at_high_orders() -> None:
             value, error = pair.log_moment(np.concatenate([[c], c + 1j * u]))
         fallen = value[0].real - value[1:].real - np.log1p(-np.minimum(error[1:], 0.5))
         assert not np.any(promised > fallen + error[0] + 1e-12)
+
+
+def test_few_moments_bound_the_moment_of_joining() -> None:
+    """E[w^{-t}] is at most what the first moments of w allow, whatever rate, shift and order, and not far below."""
+    draw = np.random.default_rng(5)
+    for _ in range(200):
+        q, s, t = 10 ** draw.uniform(-4, -0.02), 10 ** draw.uniform(-1.5, 0.7), 10 ** draw.uniform(-2, 2.3)
+        pair = MixturePair(float(q), float(s), "add")
+        with np.errstate(all="ignore"):
+            value, error = pair.log_moment(np.array([complex(t)]))
+        bound = pair.quick_log_moment(float(t))
+        assert bound >= value[0].real - 2 * error[0]
+        if q * (4 + t) < 0.01 and s < 0.5:
+            assert bound <= value[0].real * 1.001 + 2 * error[0]
+
+
+def test_moments_of_joining_without_the_remainder_are_caught() -> None:
+    """A mutant that stops at the third moment is below the truth, so the remainder is needed."""
+    q, s, t = 0.05, 0.8, 8.0
+    pair, e = MixturePair(q, s, "add"), math.expm1(s * s)
+    second = t * (t + 1) / 2 * q * q * e
+    assert second * (1 - (t + 2) / 3 * q * e * (3 + e)) < pair.log_moment(np.array([complex(t)]))[0][0].real

@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from privet.accounting.contour.line import ORDERS, Line
+from privet.accounting.contour.layout import ORDERS
+from privet.accounting.contour.line import Line
 from privet.accounting.contour.roots import Bracketing, largest_below, solve
 from privet.accounting.contour.rough_epsilon import saddle_epsilon
 from privet.accounting.pairs.pair import Reals
@@ -20,7 +21,6 @@ from privet.accounting.renyi_orders import (
     best_order,
     chernoff_log_delta,
     gathered,
-    hook,
     infinite_mass,
     largest_loss,
     rough_log_moment,
@@ -102,7 +102,7 @@ def contour_upper(steps: Run, epsilon: float, *, enough: float = 0.0, saddle: fl
 
 def _about(saddle: float, log_orders: Reals, epsilon: float) -> float:
     """About the log of the Rényi bound on delta(epsilon) at the saddle, from log M at `ORDERS` of it."""
-    return float(log_orders[4]) - saddle * epsilon + float(hook(saddle))
+    return float(log_orders[4]) - saddle * epsilon - math.log1p(saddle) - saddle * math.log1p(1 / saddle)
 
 
 @np.errstate(all="ignore")

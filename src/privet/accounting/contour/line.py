@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from privet.accounting.contour.fermi_tail import Tail, fermi_tail
+from privet.accounting.contour.layout import DIGITS, ORDERS, reach, tilt_and_period
 from privet.accounting.pairs.atoms import Atoms
 from privet.accounting.pairs.elementary import GaussianPair
 from privet.accounting.pairs.mixture_moments import Mixtures
@@ -24,25 +25,14 @@ from privet.accounting.renyi_orders import (
     hook,
     infinite_mass,
     largest_loss,
-    log_moment,
     rough_log_moment,
-    thinned,
 )
 
-_DIGITS = 21.0  # natural log of the relative accuracy aimed at
-_MOST_NODES = 6000
 _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
-_REACHES = [np.unique(np.ceil(np.geomspace(few, many, 14))) for few, many in ((5, 80), (90, _MOST_NODES))]
 _BLURRED = 1e-6  # the relative accuracy aimed at where a normal step is added
 _MOST_BLURRED = 12_000  # nodes
 _MOST_BLUR = 1e-2  # relative to delta, about what a normal step may add
 _MANY_KINDS, _MANY_STEPS = 8, 10**8  # from which on runs that do not decay are not left to the Fourier accountant
-_TILTS = np.linspace(0.4, 1.02, 13)
-ORDERS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])  # of the saddle
-_GAPS = ORDERS - _TILTS[:, None]
-_GAPS[_GAPS <= 0] = math.nan
-_ABOVE = [int(np.isnan(gaps).sum()) for gaps in _GAPS]  # the first order above each tilt
-_FURTHER = np.array([1.0, 1.25, 1.6, 2.2, 3.5])  # of how far the line of a normal loss reaches
 
 
 @dataclass(slots=True)
@@ -182,35 +172,12 @@ class Line:
         return left + math.exp(min(700.0, float((self._log_right - self.orders * epsilon).min())))
 
 
-def _tilt_and_period(
-    epsilon: float, log_delta: float, saddle: float, top: float, log_orders: Reals
-) -> tuple[float, float, Reals]:
-    """The tilt c ≤ saddle for which the least period P makes all aliases negligible; `top` is the largest loss.
-
-    Left of epsilon they are below e^{-cP}; right of it below e^{-(t-c)P} times the Rényi bound at any order t > c.
-    A heavy upper tail falls hardly faster than e^{-saddle·P}; a smaller c then buys a smaller P. Third, the best of
-    these orders, and the one before it.
-    """
-    orders = saddle * ORDERS
-    left = (_DIGITS - log_delta) / saddle / _TILTS
-    bounds = log_orders - orders * epsilon + hook(orders) + (_DIGITS - log_delta)
-    rights = bounds / _GAPS
-    period = np.maximum(left, np.fmin.reduce(rights, axis=1) / saddle)
-    if math.isfinite(top):
-        period = np.where(epsilon + left >= top, left, period)
-    best = int(period.argmin())
-    first = _ABOVE[best]
-    order = max(first, first + int(rights[best, first:].argmin()) - 1)
-    return float(saddle * _TILTS[best]), float(period[best]), orders[order : order + 2]
-
-
 def _on_line(
     steps: Run, tilt: float, spacing: float, nodes: Complexes, beyond: Reals, exact: bool
 ) -> tuple[Complexes, Reals]:
     """`log_moment` on equally spaced nodes and at orders beyond, by the faster way where its rounding is harmless."""
-    every = np.concatenate([nodes, beyond])
-    value = np.zeros(every.shape, dtype=complex)
-    error = np.zeros(every.shape)
+    value = np.zeros(len(nodes) + len(beyond), dtype=complex)
+    error = np.zeros(len(nodes) + len(beyond))
     for pair, count in steps:
         if isinstance(pair, Mixtures):
             one, wrong = pair.on_line(tilt, spacing, len(nodes), beyond, exact=exact)
@@ -218,47 +185,26 @@ def _on_line(
             continue
         if isinstance(pair, Atoms):
             one, wrong = pair.on_line(tilt, spacing, len(nodes))
-            more, relative = pair.log_moment(beyond.astype(complex)) if len(beyond) else (beyond, beyond)
-            one, wrong = np.concatenate([one, more]), np.concatenate([wrong, np.log1p(relative)])
-            value, error = value + one, error + wrong
-            continue
-        if isinstance(pair, CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
+        elif isinstance(pair, CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
-            more, wrong = pair.log_moment(beyond.astype(complex)) if len(beyond) else (beyond, beyond)
-            one, relative = np.concatenate([one, more]), np.concatenate([relative, wrong])
+            one, wrong = count * one, count * np.log1p(relative)
         else:
-            one, relative = pair.log_moment(every)
-        value += count * one
-        error += count * np.log1p(relative)
+            one, relative = pair.log_moment(nodes)
+            one, wrong = count * one, count * np.log1p(relative)
+        value[: len(nodes)] += one
+        error[: len(nodes)] += wrong
+        if len(beyond):
+            one, relative = pair.log_moment(beyond.astype(complex))
+            value[len(nodes) :] += count * one
+            error[len(nodes) :] += count * np.log1p(relative)
     return value, error
-
-
-def _reach(
-    steps: Run, tilt: float, spacing: float, log_size: float, log_least: float, guess: float
-) -> tuple[int, float]:
-    """How many nodes until e^{log_size - decay} / (π·reach) is below e^log_least, and that decay; 0 if too many."""
-
-    def reached(run: Run, counts: Reals) -> tuple[Reals, Reals]:
-        fall = sum((count * pair.decay(tilt, spacing * counts) for pair, count in run), np.zeros_like(counts))
-        return np.flatnonzero(log_size - fall - np.log(math.pi * spacing * counts) < log_least), fall
-
-    few = thinned(steps)
-    first = [np.ceil(_FURTHER * max(guess / spacing, 5.0))] if guess < 200 * spacing else []
-    for counts in first + _REACHES:
-        enough, fall = reached(few, counts)
-        if len(enough) and few is not steps:  # a guess, confirmed with all pairs
-            counts = counts[enough[0] : enough[0] + 4]
-            enough, fall = reached(steps, counts)
-        if len(enough):
-            return int(counts[enough[0]]), float(fall[enough[0]])
-    return 0, 0.0
 
 
 def _lay(
     steps: Run, saddle: float, epsilon: float, log_delta: float, log_orders: Reals, exact: bool, one_sided: bool
 ) -> Line | None:
     orders = saddle * ORDERS
-    c, period, beyond = _tilt_and_period(epsilon, log_delta, saddle, largest_loss(steps), log_orders)
+    c, period, beyond = tilt_and_period(epsilon, log_delta, saddle, largest_loss(steps), log_orders)
     beyond = beyond[:0] if one_sided else beyond
     if not math.isfinite(period):
         return None
@@ -266,14 +212,14 @@ def _lay(
     for pair, _ in steps:
         if isinstance(pair, Mixtures) and len(beyond):
             pair.prepare(c, float(beyond[-1]))
-    # the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), is to be below e^{-_DIGITS} of delta
+    # the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), is to be below e^{-DIGITS} of delta
     log_size = float(np.interp(c, orders, log_orders)) - c * epsilon
     variance = max(1e-300, float(log_orders[3] - 2 * log_orders[4] + log_orders[5]) / (0.1 * saddle) ** 2)
-    normal = math.sqrt(2 * max(log_size - log_delta + _DIGITS, 1.0) / variance)
-    last, fall = _reach(steps, c, spacing, log_size, log_delta - _DIGITS, normal)
+    normal = math.sqrt(2 * max(log_size - log_delta + DIGITS, 1.0) / variance)
+    last, fall = reach(steps, c, spacing, log_size, log_delta - DIGITS, normal)
     tail, blur = None, 0.0
     if not last or last > _MANY_NODES:
-        tail = fermi_tail(steps, c, spacing, epsilon, log_delta - _DIGITS)
+        tail = fermi_tail(steps, c, spacing, epsilon, log_delta - DIGITS)
         if tail is not None and (not last or tail.first < last / 2):
             last = tail.first - 1
         elif last:
@@ -281,7 +227,7 @@ def _lay(
         else:
             if exact or epsilon <= 0 or not _is_crowded(steps):
                 return None
-            blur, last, fall = _blur(c, spacing, epsilon, log_size - log_delta + _DIGITS)
+            blur, last, fall = _blur(c, spacing, epsilon, log_size - log_delta + DIGITS)
             if not (1 + c) ** 2 * blur < _MOST_BLUR:
                 return None
             steps = (*steps, (GaussianPair(math.sqrt(blur)), 1))

@@ -95,7 +95,8 @@ class MixturePair:
         third = second * (t + 2) / 3 * q * e * (3 + e)
         fourth = second * (t + 2) * (t + 3) / 12 * q * q * e * (3 + e * (16 + e * (15 + e * (6 + e))))
         fourth *= left / (1 - q) ** 2
-        return math.log1p(min(second * left, second - third + fourth + 1e-12 * (third + fourth)) + 1e-12 * second * left)
+        fine = second - third + fourth + 1e-12 * (third + fourth)
+        return math.log1p(min(second * left, fine) + 1e-12 * second * left)
 
     def _moments(self) -> Mixtures:
         if not self._known:

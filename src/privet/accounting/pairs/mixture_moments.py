@@ -14,7 +14,7 @@ from privet.accounting.pairs.complex_functions import expm1, log1p
 from privet.accounting.pairs.mixture_grid import Grid, Kind, exponents, lay_grid, power, rough_nodes
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
-_REAL, _LINE, _EXACT = 26.0, 31.0, 36.0  # log of one over the error of nodes on the real line, and of lines of two kinds
+_REAL, _LINE, _EXACT = 26.0, 31.0, 36.0  # digits, in natural logs, of nodes on the real line and on turned ones
 _BLOCK = 200_000  # numbers worked on at a time
 _FALL = 40.0  # about how far a run decays where its line is cut
 _ANGLES = 2.0 ** -np.arange(0.0, 11.0)
@@ -67,7 +67,7 @@ class Mixtures:
         return (-eta if self.kind == "add" else eta), eta
 
     def _grid(self, digits: float, least: float, most: float) -> Grid:
-        """Nodes for every order t with least ≤ Re t ≤ most; on the real line for `_REAL` digits, where logarithms do."""
+        """Nodes for every order t with least ≤ Re t ≤ most: on the real line for `_REAL` digits, else a turned one."""
         for key, grid in self._grids.items():  # far nodes would overflow
             if key[0] == digits and key[1] <= least and most <= key[2] <= 16 * max(most, 4.0):
                 return grid
@@ -201,7 +201,8 @@ class Mixtures:
         largest = np.exp(power(powers, grid.steepest)[:, 0] + grid.log_cell - unit)
         size, dropped = (part / (2 * scale[:, 0]) for part in _sizes(grid, largest, np.exp(-unit[:, 0])))
         width = min(grid.edge, math.pi / 2 / self.steepest) if self.kind == "remove" else grid.edge - float(eta[0])
-        steep = 4 + self.steepest * (self.steepest + max(-float(grid.x[0]), float(grid.x[-1]))) - math.log1p(-self.ends[2])
+        farthest = max(-float(grid.x[0]), float(grid.x[-1]))
+        steep = 4 + self.steepest * (self.steepest + farthest) - math.log1p(-self.ends[2])
         length = 1 + sum(abs(float(exponent[0])) for exponent in powers)
         rounding = UNIT * (64 + len(grid.x) + 16 * length * steep)
         wrong = (4 * math.exp(width**2 / 2) / math.expm1(math.pi * width / grid.step) + rounding) * size
@@ -255,7 +256,8 @@ def _products(grid: Grid, kind: Kind, first: Complexes, spacing: float, count: i
     # |fine| ≤ 2, as no power grows along the line
     sizes = np.abs(factors) @ (grid.flat * math.exp(grid.eta**2 / 2))
     spread = 3 * sizes[:, :ways, None] + sizes[:, None, fine]
-    both = (np.concatenate([part.reshape(len(m), -1)[:, :count], more[:, end:]], axis=1)
-            for part, more in ((m, sums), (spread, sizes)))
-    m, spread = both
+    together = ((m, sums), (spread, sizes))
+    m, spread = (
+        np.concatenate([part.reshape(len(sums), -1)[:, :count], more[:, end:]], axis=1) for part, more in together
+    )
     return log1p(m), UNIT * (len(grid.x) + 64) * spread
