@@ -17,7 +17,8 @@ def profile(
 ) -> NDArray[np.float64]:
     """delta(epsilon), each a certified upper bound, at each of `epsilons`; it never rises with epsilon.
 
-    Many points cost little more than a few: they share their line integrals.
+    Many points cost little more than a few: they share their line integrals. What is below 1e-18 may be known to be no
+    more than that.
 
     Examples
     --------
