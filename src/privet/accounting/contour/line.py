@@ -29,6 +29,7 @@ from privet.accounting.renyi_orders import (
 )
 
 _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
+_CANCELS = 8.0  # log of the ratio of integrand to integral from which on more digits are wanted
 _BLURRED = 1e-6  # the relative accuracy aimed at where a normal step is added
 _MOST_BLURRED = 12_000  # nodes
 _MOST_BLUR = 1e-2  # relative to delta, about what a normal step may add
@@ -209,11 +210,11 @@ def _lay(
     if not math.isfinite(period):
         return None
     spacing = 2 * math.pi / period
-    for pair, _ in steps:
-        if isinstance(pair, Mixtures) and len(beyond):
-            pair.prepare(c, float(beyond[-1]))
     # the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), is to be below e^{-DIGITS} of delta
     log_size = float(np.interp(c, orders, log_orders)) - c * epsilon
+    for pair, _ in steps:
+        if isinstance(pair, Mixtures) and len(beyond):
+            pair.prepare(c, float(beyond[-1]), exact=log_size - log_delta > _CANCELS)
     variance = max(1e-300, float(log_orders[3] - 2 * log_orders[4] + log_orders[5]) / (0.1 * saddle) ** 2)
     normal = math.sqrt(2 * max(log_size - log_delta + DIGITS, 1.0) / variance)
     last, fall = reach(steps, c, spacing, log_size, log_delta - DIGITS, normal)

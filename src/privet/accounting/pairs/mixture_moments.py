@@ -69,7 +69,8 @@ class Mixtures:
     def _grid(self, digits: float, least: float, most: float) -> Grid:
         """Nodes for every order t with least ≤ Re t ≤ most: on the real line for `_REAL` digits, else a turned one."""
         for key, grid in self._grids.items():  # far nodes would overflow
-            if key[0] == digits and key[1] <= least and most <= key[2] <= 16 * max(most, 4.0):
+            serves = key[0] == digits or (digits == _LINE and key[0] == _EXACT)
+            if serves and key[1] <= least and most <= key[2] <= 16 * max(most, 4.0):
                 return grid
         if len(self._grids) > 8:
             self._grids.clear()
@@ -80,9 +81,14 @@ class Mixtures:
         self._grids[digits, least, most] = grid
         return grid
 
-    def prepare(self, tilt: float, most: float) -> None:
+    def prepare(self, tilt: float, most: float, *, exact: bool) -> None:
         """Lay the nodes for a line at a tilt and for real orders up to `most`, which decay and line then share."""
-        self._grid(_LINE, tilt, most)
+        self._grid(_EXACT if exact else _LINE, tilt, most if self._is_near(most) else tilt)
+
+    def _is_near(self, most: float) -> bool:
+        """Whether nodes for real orders up to `most` may be added to a line's: no power of w there is too large."""
+        s, _, q = self.ends
+        return (1 + most) * max(0.0, math.log(q) + s * (9.0 + s * (1 + most))) < 500.0
 
     # --- moments -------------------------------------------------------------------------------------------------
 
@@ -121,6 +127,10 @@ class Mixtures:
 
         By direct sums where they are few or wanted to the last digit, else as matrix products.
         """
+        if len(beyond) and not self._is_near(float(beyond[-1])):
+            value, error = self.on_line(tilt, spacing, count, exact=exact)
+            more, relative = self.log_moment(beyond.astype(complex))
+            return np.concatenate([value, more]), np.concatenate([error, np.log1p(relative)])
         grid = self._grid(_EXACT if exact else _LINE, tilt, float(beyond[-1]) if len(beyond) else tilt)
         orders = np.concatenate([tilt + 1j * spacing * np.arange(count), beyond])
         powers, real = exponents(self.kind, orders), exponents(self.kind, np.concatenate([[tilt], beyond]))
