@@ -16,7 +16,8 @@ def solve(line: Bracketing, delta: float, start: float) -> float | None:
     """The least epsilon ≥ 0, to rounding, at which the line's upper bound is seen to be at most delta."""
     unsafe, safe, epsilon = -1.0, math.inf, start
     last: tuple[float, float] | None = None  # the epsilon before, and the rate at which log delta fell there
-    for _ in range(200):  # Newton on log delta, which is nearly straight, kept inside the bracket
+    goal = math.inf
+    for look in range(1, 200):  # Newton on log delta, which is nearly straight, kept inside the bracket
         value = line.upper(epsilon)
         if value <= delta:
             safe = epsilon
@@ -32,9 +33,11 @@ def solve(line: Bracketing, delta: float, start: float) -> float | None:
         if last is not None and last[0] != epsilon:  # how the rate changed says how it will
             change /= 1 + min(max((rate - last[1]) / (epsilon - last[0]) * change / (2 * rate), -0.2), 0.2)
         last = epsilon, rate
-        target = max(0.0, epsilon + change)
+        target, middle = max(0.0, epsilon + change), (max(unsafe, 0.0) + safe) / 2
+        if look % 5 == 0:  # where delta falls off a cliff, or is no more than rounding, Newton may stall
+            target, goal = math.nan if safe - unsafe > goal else target, (safe - unsafe) / 2
         if not unsafe < target < safe:
-            target = (max(unsafe, 0.0) + safe) / 2 if math.isfinite(safe) else 2 * epsilon + 1e-3
+            target = middle if math.isfinite(safe) else 2 * epsilon + 1e-3
         epsilon = target
     return safe if math.isfinite(safe) else None
 
