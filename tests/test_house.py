@@ -122,6 +122,7 @@ INNER = {
         "turned_mixture",
         "fermi_tail",
         "roots",
+        "layout",
         "line",
         "rough_epsilon",
         "integral",

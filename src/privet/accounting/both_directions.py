@@ -8,11 +8,12 @@ import numpy as np
 
 from privet.accounting import events as ev
 from privet.accounting.contour.integral import NOTHING, contour_upper
-from privet.accounting.contour.line import Line
 from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
+from privet.accounting.contour.roots import Bracketing
 from privet.accounting.fourier.brackets import fourier_delta, fourier_epsilon
 from privet.accounting.interface import Bounds, Uncertified, no_theorem
 from privet.accounting.pairs.dominating import Direction, directions, has_allocation, known_by_moments_only
+from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Pair
 from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass, largest_loss
 from privet.privacy import Neighbours
@@ -92,11 +93,34 @@ def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) 
     if epsilon >= largest_loss(steps):
         return infinite * (1 + 1e-14) <= delta
     if delta_by is _contour_delta:
-        found = contour_upper(steps, epsilon, enough=delta)
-        return found is not None and found.upper <= delta
+        below, order = _quickly_below(steps, epsilon, delta - infinite)
+        return below or contour_upper(steps, epsilon, enough=delta, saddle=order) <= delta
     order = best_order(steps, "log_delta", epsilon)
     bound = float(chernoff_log_delta(steps, epsilon, np.array([order]))[0])
     return infinite + math.exp(min(bound, 0.0)) <= delta * (1 - 1e-14)
+
+
+def _quickly_below(steps: Steps, epsilon: float, delta: float) -> tuple[bool, float | None]:
+    """The same by a Rényi bound from few moments of w, where a record joins sampled batches; and a good order."""
+    parts = [(pair, count) for pair, count in steps if isinstance(pair, MixturePair) and pair.kind == "add"]
+    if len(parts) < len(steps) or delta <= 0:
+        return False, None
+
+    def log_ratio(t: float) -> float:
+        moment = math.fsum(count * pair.quick_log_moment(t) for pair, count in parts)
+        return moment * (1 + 1e-14) - t * epsilon - math.log1p(t) - t * math.log1p(1 / t) - math.log(delta)
+
+    order = epsilon / math.fsum(count * pair.quick_log_moment(0.5) / 0.375 for pair, count in parts)
+    found = log_ratio(order)
+    step = 1.3 if log_ratio(1.1 * order) < found else 0.77
+    for _ in range(6):
+        if found < -1e-12 * (1 + order * epsilon):
+            return True, order
+        before, found = found, log_ratio(order * step)
+        if found >= before:
+            return False, order if order * max(pair.rate for pair, _ in parts) < 0.3 else None
+        order *= step
+    return False, None
 
 
 class LineCurve:
@@ -104,7 +128,7 @@ class LineCurve:
 
     def __init__(self, ways: tuple[Direction, ...]) -> None:
         self.ways = ways
-        self._kept: tuple[list[Line], ...] = tuple([] for _ in ways)
+        self._kept: tuple[list[Bracketing], ...] = tuple([] for _ in ways)
 
     def upper(self, epsilon: float, width: float) -> float | None:
         """A certified upper bound on delta(epsilon), at most `width` above the truth, relatively; else None."""

@@ -4,13 +4,12 @@ import math
 from collections.abc import Callable
 
 from privet.accounting import events as ev
-from privet.accounting.accountants import ACCOUNTANTS
 from privet.accounting.both_directions import contour_epsilon_bounds
 from privet.accounting.contour.rough_epsilon import ordered_epsilon, rough_epsilon
 from privet.accounting.interface import Uncertified
-from privet.accounting.pairs.dominating import Direction, directions, has_allocation, known_by_moments_only
-from privet.accounting.query import ask
-from privet.errors import InvalidParameter, NoProvenBound
+from privet.accounting.pairs.dominating import Direction, directions
+from privet.accounting.query import ask, is_lined
+from privet.errors import InvalidParameter
 from privet.privacy import Neighbours
 
 _SMALL = 1e-6  # below such a budget, the logarithm of epsilon is too steep to search in
@@ -91,16 +90,8 @@ class Excess:
         ways = directions(run, self.neighbours)
         made = tuple((type(pair), count == 1) for pair, count in ways[0].steps)
         if made not in self._lined:
-            lined = not known_by_moments_only(ways) and not has_allocation(ways)
-            self._lined[made] = lined and not self._is_closed(run)
+            self._lined[made] = is_lined(run, self.neighbours)
         return ways if self._lined[made] else None
-
-    def _is_closed(self, run: ev.Event) -> bool:
-        try:
-            ACCOUNTANTS["closed"](run, self.neighbours, None, self.epsilon)
-        except NoProvenBound:
-            return False
-        return True
 
 
 def _log_ratio(spent: float, budget: float) -> float:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from privet.accounting import events as ev
 from privet.accounting.both_directions import LineCurve
 from privet.accounting.pairs.dominating import directions
-from privet.accounting.query import WIDE, ask, told
+from privet.accounting.query import WIDE, ask, is_lined, told
 from privet.privacy import Neighbours, check_epsilon
 
 
@@ -17,7 +17,8 @@ def profile(
 ) -> NDArray[np.float64]:
     """delta(epsilon), each a certified upper bound, at each of `epsilons`; it never rises with epsilon.
 
-    Many points cost little more than a few: they share their line integrals.
+    Many points cost little more than a few: they share their line integrals. What is below 1e-18 may be known to be no
+    more than that.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def _one_by_one(run: ev.Event, neighbours: Neighbours, points: NDArray[np.float6
 
 def _in_company(run: ev.Event, neighbours: Neighbours, points: NDArray[np.float64], accountant: str) -> list[float]:
     """`_one_by_one` by lines that serve several points, where lines are what answers."""
-    if not len(points) or ask(run, neighbours, accountant, None, float(points[0]))[1] != "contour":
+    if not is_lined(run, neighbours):
         return _one_by_one(run, neighbours, points, accountant)
     curve = LineCurve(directions(run, neighbours))
     looks = [curve.upper(float(e), WIDE) for e in points]

@@ -220,6 +220,18 @@ def _best(
     return found, name
 
 
+def is_lined(run: ev.Event, neighbours: Neighbours) -> bool:
+    """Whether `ask` leaves a run to line integrals first: there is no closed form, and more is known than moments."""
+    ways = directions(run, neighbours)
+    if sole_search(run, neighbours) is not None or known_by_moments_only(ways) or has_allocation(ways):
+        return False
+    try:
+        ACCOUNTANTS["closed"](run, neighbours, None, 1.0)
+    except NoProvenBound:
+        return True
+    return False
+
+
 def _tried(
     name: str, run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None
 ) -> Bounds | None:

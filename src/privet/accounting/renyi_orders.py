@@ -29,6 +29,7 @@ _TOGETHER = 64  # mixture pairs worked on at a time
 _SAMPLE = 12  # of which so many serve for guesses
 _LONG = 10**9
 _AROUND = np.linspace(-1, 1, 9)
+_WIDE = 4.0**_AROUND
 
 _NO_FLOAT = -800.0  # log of what is 0 to a float
 
@@ -114,9 +115,10 @@ def rough_log_moment(steps: Run, t: Reals) -> Reals:
 
 def infinite_mass(steps: Run) -> float:
     """P(L = ∞) of the whole run."""
-    if any(pair.infinite >= 1.0 for pair, _ in steps):
+    masses = [(pair.infinite, count) for pair, count in steps if pair.infinite]
+    if any(mass >= 1.0 for mass, _ in masses):
         return 1.0
-    return -math.expm1(sum(count * math.log1p(-pair.infinite) for pair, count in steps))
+    return -math.expm1(sum(count * math.log1p(-mass) for mass, count in masses))
 
 
 def largest_loss(steps: Run) -> float:
@@ -151,10 +153,10 @@ def _or_infinite(bounds: Reals) -> Reals:
     return np.where(np.isnan(bounds), math.inf, bounds)
 
 
-def best_order(steps: Run, objective: str, target: float, *, fine: bool = False, near: float | None = None) -> float:
+def best_order(steps: Run, objective: str, target: float, *, fine: bool = False) -> float:
     """The t > 0 that about minimises a Rényi bound.
 
-    `objective` "epsilon" takes a log delta as `target`; "log_delta" takes an epsilon. `near` is where to look first.
+    `objective` "epsilon" takes a log delta as `target`; "log_delta" takes an epsilon.
     """
     steps = thinned(gathered(steps))
 
@@ -163,10 +165,10 @@ def best_order(steps: Run, objective: str, target: float, *, fine: bool = False,
             value = rough_log_moment(steps, t) + hook(t)
         return (value - target) / t if objective == "epsilon" else value - t * target
 
-    centre, ratio = (_first_order(steps, objective, target), 4.0) if near is None else (near, 1.4)
+    centre, ratio = _first_order(steps, objective, target), 4.0
     last = len(_AROUND) - 1
     for _ in range(80):
-        grid = centre * ratio**_AROUND
+        grid = centre * (_WIDE if ratio == 4.0 else ratio**_AROUND)
         values = at(grid)
         if objective == "log_delta" and values.min() < _NO_FLOAT:
             return float(grid[np.argmax(values < _NO_FLOAT)])  # higher orders say no more, and cost more
@@ -174,7 +176,7 @@ def best_order(steps: Run, objective: str, target: float, *, fine: bool = False,
         if math.isinf(values[i]):
             centre /= 16.0
         elif i in (0, last) and 1e-12 < centre < 1e12:
-            centre, ratio = float(grid[i]), ratio if near is None else 4.0
+            centre = float(grid[i])
         else:
             centre = float(grid[i])
             a, b, c = values[max(i - 1, 0)], values[i], values[min(i + 1, last)]
@@ -194,12 +196,13 @@ def _first_order(steps: Run, objective: str, target: float) -> float:
         if not isinstance(pair, Mixtures):
             spread += count * 2 * float(rough_log_moment([(pair, 1)], np.array([0.5]))[0]) / 0.75
             continue
-        q, s = pair.rate[:, 0], pair.shift[:, 0]
-        variance = np.minimum(q * q * np.expm1(np.minimum(s * s, 300.0)), q * s * s)
-        spread += float(pair.counts @ variance) * (4 if pair.kind == "replace" else 1)
-        if pair.kind != "add":  # one visit has log M(t) ≥ (1+t)·log q + t(t+1)s²/2, whose best order is no larger
-            rarity = -np.log(q)
-            one = np.sqrt(2 * (rarity - target)) if objective == "epsilon" else (target + rarity) / s
-            most = min(most, max(float((one / s).min()), 0.05))
+        for part, times in pair.parts:
+            q, s = part.rate, part.shift
+            variance = min(q * q * math.expm1(min(s * s, 300.0)), q * s * s)
+            spread += times * variance * (4 if part.kind == "replace" else 1)
+            if part.kind != "add":  # one visit has log M(t) ≥ (1+t)·log q + t(t+1)s²/2, whose best order is no larger
+                rarity = -math.log(q)
+                one = math.sqrt(2 * (rarity - target)) if objective == "epsilon" else (target + rarity) / s
+                most = min(most, max(one / s, 0.05))
     normal = math.sqrt(-2 * target / spread) if objective == "epsilon" else (target - spread / 2) / spread
     return min(most, max(normal, 0.3 / math.sqrt(spread)))

@@ -10,8 +10,8 @@ import pytest
 
 from privet.accounting.pairs import mixture_grid
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.pairs.mixture_grid import Grid, exponents
-from privet.accounting.pairs.mixture_moments import _sizes
+from privet.accounting.pairs.mixture_grid import Grid, exponents, power
+from privet.accounting.pairs.mixture_moments import _LINE, _REAL, _sizes
 
 KINDS = ["remove", "add", "replace"]
 rng = np.random.default_rng(11)
@@ -127,14 +127,15 @@ def cases(kind: Any, count: int) -> list[tuple[MixturePair, float, Grid, bool]]:
         q = 1 / (1 + math.exp(draw.uniform(-5, 10)))
         pair, real = MixturePair(q, float(s), kind), bool(draw.integers(2))
         with np.errstate(over="ignore"):  # e^{s·xi} of orders that no float holds; they are passed over
-            grid = pair._moments()._grid(real, float(order), float(order))
+            grid = pair._moments()._grid(_REAL if real else _LINE, float(order), float(order))
         if abs(log_integrand(pair, order, grid.x, 0.0).max()) < 600:
             found.append((pair, float(order), grid, real))
     return found
 
 
 def sizes(pair: MixturePair, order: float, grid: Grid) -> tuple[float, float]:
-    size, dropped = _sizes(grid, exponents(pair.kind, np.array([order])))
+    powers = power(exponents(pair.kind, np.array([order])), grid.steepest)
+    size, dropped = _sizes(grid, np.exp(powers + grid.log_cell))
     return float(size[0, 0]), float(dropped[0, 0])
 
 
@@ -196,3 +197,25 @@ def test_decay_at_high_orders() -> None:
             value, error = pair.log_moment(np.concatenate([[c], c + 1j * u]))
         fallen = value[0].real - value[1:].real - np.log1p(-np.minimum(error[1:], 0.5))
         assert not np.any(promised > fallen + error[0] + 1e-12)
+
+
+def test_few_moments_bound_the_moment_of_joining() -> None:
+    """E[w^{-t}] is at most what the first moments of w allow, whatever rate, shift and order, and not far below."""
+    draw = np.random.default_rng(5)
+    for _ in range(200):
+        q, s, t = 10 ** draw.uniform(-4, -0.02), 10 ** draw.uniform(-1.5, 0.7), 10 ** draw.uniform(-2, 2.3)
+        pair = MixturePair(float(q), float(s), "add")
+        with np.errstate(all="ignore"):
+            value, error = pair.log_moment(np.array([complex(t)]))
+        bound = pair.quick_log_moment(float(t))
+        assert bound >= value[0].real - 2 * error[0]
+        if q * (4 + t) < 0.01 and s < 0.5:
+            assert bound <= value[0].real * 1.001 + 2 * error[0]
+
+
+def test_moments_of_joining_without_the_remainder_are_caught() -> None:
+    """A mutant that stops at the third moment is below the truth, so the remainder is needed."""
+    q, s, t = 0.05, 0.8, 8.0
+    pair, e = MixturePair(q, s, "add"), math.expm1(s * s)
+    second = t * (t + 1) / 2 * q * q * e
+    assert second * (1 - (t + 2) / 3 * q * e * (3 + e)) < pair.log_moment(np.array([complex(t)]))[0][0].real

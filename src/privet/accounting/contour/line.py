@@ -8,11 +8,12 @@ docs/proofs/contour.md.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from privet.accounting.contour.fermi_tail import Tail, fermi_tail
+from privet.accounting.contour.layout import DIGITS, ORDERS, reach, tilt_and_period
 from privet.accounting.pairs.atoms import Atoms
 from privet.accounting.pairs.crowd import Crowd
 from privet.accounting.pairs.elementary import GaussianPair
@@ -27,21 +28,15 @@ from privet.accounting.renyi_orders import (
     hook,
     infinite_mass,
     largest_loss,
-    log_moment,
     rough_log_moment,
-    thinned,
 )
 
-_DIGITS = 21.0  # natural log of the relative accuracy aimed at
-_MOST_NODES = 6000
 _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
-_REACHES = [np.unique(np.ceil(np.geomspace(few, many, 14))) for few, many in ((5, 80), (90, _MOST_NODES))]
+_CANCELS = 8.0  # log of the ratio of integrand to integral from which on more digits are wanted
 _BLURRED = 1e-6  # the relative accuracy aimed at where a normal step is added
 _MOST_BLURRED = 24_000  # nodes
 _MOST_BLUR = 1e-2  # relative to delta, about what a normal step may add
 _MANY_KINDS, _MANY_STEPS = 8, 10**8  # from which on runs that do not decay are not left to the Fourier accountant
-_TILTS = np.linspace(0.4, 1.02, 13)
-_ORDERS = np.array([0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.2])
 
 
 @dataclass(slots=True)
@@ -59,7 +54,6 @@ class Line:
     infinite: float
     orders: Reals  # real orders above the tilt, and log M with its error there: they bound the aliases
     log_orders: Reals
-    one_sided: bool = False  # whether `log_orders` are without their error, so that nothing is known from below
     unseen: float = 0.0  # probability of what the steps leave out: counted in full in the upper bound, not in the lower
     mass: float = 1.0  # a bound on the mass of the measure whose transform is M
     blur: float = 0.0  # variance of the normal step that was added so that M decays: at least as much is lost by it
@@ -67,6 +61,8 @@ class Line:
     _unit: Reals = field(init=False, repr=False)  # Δ/2π, twice for a node and its conjugate
     _below: Complexes = field(init=False, repr=False)  # 1/(t(t+1))
     _log_missing: Reals = field(init=False, repr=False)  # log of a bound on the error of M/(t(t+1))
+    _shaken: Reals = field(init=False, repr=False)  # in units of rounding, how far terms are off, and per epsilon
+    _log_right: Reals = field(init=False, repr=False)  # log of the aliases right of epsilon, before e^{-t·epsilon}
     _last: tuple[float, Complexes, float, float] = field(init=False, repr=False)  # latest epsilon, terms, sum and slack
 
     def __post_init__(self) -> None:
@@ -74,6 +70,9 @@ class Line:
         self._unit = np.full(len(self.nodes), self.spacing / math.pi)
         self._unit[0] /= 2
         self._below = 1 / (self.nodes * (1 + self.nodes))
+        self._shaken = np.array([4 + np.abs(self.log_m), np.abs(self.nodes)]) * (8 * UNIT * self._unit)
+        far = np.minimum(700.0, (self.orders - self.tilt) * (2 * math.pi / self.spacing))
+        self._log_right = self.log_orders + hook(self.orders) - np.log(np.expm1(far))
         self._log_missing = np.log(-np.expm1(-self.error) * np.abs(self._below)) + self.log_m.real + self.error
         self._last = math.nan, self._below, math.nan, math.nan
 
@@ -88,14 +87,20 @@ class Line:
         exact: bool = False,
         one_sided: bool = False,
         unseen: float = 0.0,
+        log_orders: Reals | None = None,
     ) -> "Line | None":
         """Lay a line for delta(epsilon) ≈ e^log_delta; None if its truncation cannot be certified.
 
         `exact` spends time to lose fewer digits, for where the integral is much smaller than its integrand. A
-        `one_sided` line is laid in less time, and says nothing from below.
+        `one_sided` line is laid in less time, and says nothing from below. `log_orders` is about log M at
+        `ORDERS` of the saddle, if that is known.
         """
+        steps = gathered(steps)
         try:
-            line = _lay(steps, saddle, epsilon, log_delta, exact, one_sided)
+            with np.errstate(all="ignore"):
+                if log_orders is None:
+                    log_orders = rough_log_moment(steps, saddle * ORDERS)
+                line = _lay(steps, saddle, epsilon, log_delta, log_orders, exact, one_sided)
         except OverflowError:  # an order too high to compute
             return None
         if line is not None:
@@ -108,16 +113,14 @@ class Line:
         return min(1.0, (self.infinite + self.unseen + total + slack) * (1 + 1e-14))
 
     def lower(self, epsilon: float) -> float:
-        """A certified lower bound on delta(epsilon)."""
-        if self.one_sided:
-            return 0.0
+        """A certified lower bound on delta(epsilon); that of a one-sided line is 0."""
         total, slack = self._sum(epsilon)
         found = total - slack - self._aliases(epsilon) - self._blurred(epsilon)
         return (self.infinite + max(0.0, found)) * (1 - 1e-14)
 
-    def width(self, epsilon: float) -> float:
-        """By how much `upper` may exceed the truth; certified unless the line is one-sided."""
-        return 2 * self._sum(epsilon)[1] + self._aliases(epsilon) + self._blurred(epsilon)
+    def slack(self, epsilon: float) -> float:
+        """A bound on all errors of the trapezoid sum but the aliases."""
+        return self._sum(epsilon)[1]
 
     def total(self, epsilon: float) -> float:
         """The trapezoid sum: the finite part of delta(epsilon), neither bounded from above nor below."""
@@ -135,9 +138,9 @@ class Line:
             return self._last[2:]
         f = np.exp(self.log_m - self.nodes * epsilon) * self._below
         total = float(f.real @ self._unit)
-        missing = np.exp(np.minimum(self._log_missing - self.tilt * epsilon, 700.0))
-        missing += 8 * UNIT * np.abs(f) * (4 + np.abs(self.nodes) * epsilon + np.abs(self.log_m))
-        slack = float(missing @ self._unit)
+        slack = float(np.exp(np.minimum(self._log_missing - self.tilt * epsilon, 700.0)) @ self._unit)
+        of_logs, of_nodes = map(float, self._shaken @ np.abs(f))
+        slack += of_logs + of_nodes * epsilon
         if self.tail is None:
             reach = self.nodes[-1].imag
             slack += math.exp(min(700.0, self.log_cut - self.tilt * epsilon)) / (math.pi * reach)
@@ -168,91 +171,62 @@ class Line:
             return left
         if gap > 0 and c * period - gap * gap / (2 * self.blur) < -700.0:  # a normal tail beyond the largest loss
             return left + 1e-300
-        t, log_m = self.orders[self.orders > c], self.log_orders[self.orders > c]
-        logs = log_m - t * epsilon + hook(t) - np.log(np.expm1(np.minimum(700.0, (t - c) * period)))
-        return left + float(np.exp(min(700.0, logs.min())))
+        if not len(self.orders):
+            return math.inf
+        return left + math.exp(min(700.0, float((self._log_right - self.orders * epsilon).min())))
 
 
-def _tilt_and_period(
-    steps: Run, epsilon: float, log_delta: float, saddle: float, orders: Reals, log_orders: Reals
-) -> tuple[float, float]:
-    """The tilt c ≤ saddle for which the least period P makes all aliases negligible.
-
-    Left of epsilon they are below e^{-cP}; right of it below e^{-(t-c)P} times the Rényi bound at any order t > c.
-    A heavy upper tail falls hardly faster than e^{-saddle·P}; a smaller c then buys a smaller P.
-    """
-    tilts = saddle * _TILTS
-    left = (_DIGITS - log_delta) / tilts
-    top = largest_loss(steps)
-    bounds = log_orders - orders * epsilon + hook(orders)
-    gap = orders - tilts[:, None]
-    right = np.where(gap > 0, (bounds - log_delta + _DIGITS) / np.where(gap > 0, gap, 1.0), math.inf).min(axis=1)
-    period = np.where(epsilon + left >= top, left, np.maximum(left, right))
-    best = int(np.argmin(period))
-    return float(tilts[best]), float(period[best])  # an infinite period means that no order bounds the upper tail
-
-
-def _on_line(steps: Run, tilt: float, spacing: float, nodes: Complexes, exact: bool) -> tuple[Complexes, Reals]:
-    """`log_moment` on equally spaced nodes, by the faster way where its rounding is harmless."""
-    value = np.zeros(nodes.shape, dtype=complex)
-    error = np.zeros(nodes.shape)
+def _on_line(
+    steps: Run, tilt: float, spacing: float, nodes: Complexes, beyond: Reals, exact: bool
+) -> tuple[Complexes, Reals]:
+    """`log_moment` on equally spaced nodes and at orders beyond, by the faster way where its rounding is harmless."""
+    value = np.zeros(len(nodes) + len(beyond), dtype=complex)
+    error = np.zeros(len(nodes) + len(beyond))
     for pair, count in steps:
-        if isinstance(pair, Mixtures | Atoms | Crowd):
-            few = {"exact": exact} if isinstance(pair, Mixtures) else {}
-            one, wrong = pair.on_line(tilt, spacing, len(nodes), **few)
+        if isinstance(pair, Mixtures):
+            one, wrong = pair.on_line(tilt, spacing, len(nodes), beyond, exact=exact)
             value, error = value + one, error + wrong
             continue
-        if isinstance(pair, CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
+        if isinstance(pair, Atoms | Crowd):
+            one, wrong = pair.on_line(tilt, spacing, len(nodes))
+        elif isinstance(pair, CutPair) and len(nodes) > (3000 if exact else 24 if count < 100_000 else 200):
             one, relative = pair.log_moments(tilt, spacing, len(nodes))
+            one, wrong = count * one, count * np.log1p(relative)
         elif isinstance(pair, FixedSizePair | CutFixedSize | SampledLaplacePair) and len(nodes) > 24:
             one, relative = pair.log_moments(tilt, spacing, np.arange(len(nodes)))
+            one, wrong = count * one, count * np.log1p(relative)
         else:
             one, relative = pair.log_moment(nodes)
-        value += count * one
-        error += count * np.log1p(relative)
+            one, wrong = count * one, count * np.log1p(relative)
+        value[: len(nodes)] += one
+        error[: len(nodes)] += wrong
+        if len(beyond):
+            one, relative = pair.log_moment(beyond.astype(complex))
+            value[len(nodes) :] += count * one
+            error[len(nodes) :] += count * np.log1p(relative)
     return value, error
 
 
-def _reach(steps: Run, tilt: float, spacing: float, log_size: float, log_least: float) -> tuple[int, float]:
-    """How many nodes until e^{log_size - decay} / (π·reach) is below e^log_least, and that decay; 0 if too many."""
-
-    def reached(run: Run, counts: Reals) -> tuple[Reals, Reals]:
-        fall = sum((count * pair.decay(tilt, spacing * counts) for pair, count in run), np.zeros_like(counts))
-        return np.flatnonzero(log_size - fall - np.log(math.pi * spacing * counts) < log_least), fall
-
-    few = thinned(steps)
-    for i, counts in enumerate(_REACHES):
-        enough, fall = reached(few, counts)
-        if len(enough) and few is not steps:  # a guess, confirmed with all pairs
-            candidates = np.concatenate([counts[enough[0] :], *_REACHES[i + 1 :]])
-            for counts in np.split(candidates, range(4, len(candidates), 4)):
-                enough, fall = reached(steps, counts)
-                if len(enough):
-                    break
-        if len(enough):
-            return int(counts[enough[0]]), float(fall[enough[0]])
-    return 0, 0.0
-
-
-def _lay(steps: Run, saddle: float, epsilon: float, log_delta: float, exact: bool, one_sided: bool) -> Line | None:
-    steps = gathered(steps)
-    orders = saddle * _ORDERS
-    with np.errstate(all="ignore"):
-        if one_sided:
-            log_orders = rough_log_moment(steps, orders)
-        else:
-            moments, wrong = log_moment(steps, orders.astype(complex))
-            log_orders = np.where(np.isfinite(moments.real + wrong), moments.real + wrong, math.inf)
-    c, period = _tilt_and_period(steps, epsilon, log_delta, saddle, orders, log_orders)
+def _lay(
+    steps: Run, saddle: float, epsilon: float, log_delta: float, log_orders: Reals, exact: bool, one_sided: bool
+) -> Line | None:
+    orders = saddle * ORDERS
+    c, period, beyond = tilt_and_period(epsilon, log_delta, saddle, largest_loss(steps), log_orders)
+    beyond = beyond[:0] if one_sided else beyond
     if not math.isfinite(period):
         return None
     spacing = 2 * math.pi / period
-    # the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), is to be below e^{-_DIGITS} of delta
+    # the bound on the rest, e^{log M(c) - decay - c·epsilon} / (π·reach), is to be below e^{-DIGITS} of delta
     log_size = float(np.interp(c, orders, log_orders)) - c * epsilon
-    last, fall = _reach(steps, c, spacing, log_size, log_delta - _DIGITS)
+    for pair, _ in steps:
+        if isinstance(pair, Mixtures) and len(beyond):
+            pair.prepare(c, float(beyond[-1]), exact=log_size - log_delta > _CANCELS)
+    variance = max(1e-300, float(log_orders[3] - 2 * log_orders[4] + log_orders[5]) / (0.1 * saddle) ** 2)
+    normal = math.sqrt(2 * max(log_size - log_delta + DIGITS, 1.0) / variance)
+    last, fall = reach(steps, c, spacing, log_size, log_delta - DIGITS, normal)
     tail, blur = None, 0.0
     if not last or last > _MANY_NODES:
-        tail = fermi_tail(steps, c, spacing, epsilon, log_delta - _DIGITS)
+        tail = fermi_tail(steps, c, spacing, epsilon, log_delta - DIGITS)
         if tail is not None and (not last or tail.first < last / 2):
             last = tail.first - 1
         elif last:
@@ -260,17 +234,17 @@ def _lay(steps: Run, saddle: float, epsilon: float, log_delta: float, exact: boo
         else:
             if exact or epsilon <= 0 or not _is_crowded(steps):
                 return None
-            blur, last, fall = _blur(c, spacing, epsilon, log_size - log_delta + _DIGITS)
+            blur, last, fall = _blur(c, spacing, epsilon, log_size - log_delta + DIGITS)
             if not (1 + c) ** 2 * blur < _MOST_BLUR:
                 return None
             steps = (*steps, (GaussianPair(math.sqrt(blur)), 1))
-            log_orders = log_orders + blur * orders * (1 + orders)
     nodes = c + 1j * spacing * np.arange(last + 1)
-    values, error = _on_line(steps, c, spacing, nodes, exact)
+    values, error = _on_line(steps, c, spacing, nodes, beyond, exact)
     log_cut = float(values[0].real + error[0]) - fall
-    infinite = infinite_mass(steps)
-    line = Line(steps, c, spacing, nodes, values, error, log_cut, tail, infinite, orders, log_orders, one_sided)
-    return replace(line, blur=blur) if blur else line
+    bounds = (values.real + error)[last + 1 :]
+    known = np.isfinite(bounds)
+    line = values[: last + 1], error[: last + 1], log_cut, tail, infinite_mass(steps), beyond[known], bounds[known]
+    return Line(steps, c, spacing, nodes, *line, blur=blur)
 
 
 def _is_crowded(steps: Run) -> bool:

@@ -21,7 +21,7 @@ from scipy.special import log_ndtr
 
 from privet.accounting.contour.big_steps import MOST_RATE, Levels
 from privet.accounting.contour.integral import NOTHING, contour_delta, contour_epsilon
-from privet.accounting.contour.line import Line
+from privet.accounting.contour.roots import Bracketing
 from privet.accounting.contour.rough_epsilon import bulk_variance, normal_epsilon, one_step_delta, one_step_epsilon
 from privet.accounting.pairs.fixed_size import CutFixedSize, FixedSizePair
 from privet.accounting.pairs.mixture import MixturePair
@@ -63,11 +63,22 @@ def line_epsilon(steps: Steps, delta: float) -> Bracket | None:
 
 
 @np.errstate(all="ignore")
-def line_delta(steps: Steps, epsilon: float, kept: list[Line] | None = None) -> Bracket | None:
-    """Certified (lower, upper) on delta(epsilon) by line integrals, in one direction; None if there is none."""
+def line_delta(steps: Steps, epsilon: float, kept: list[Bracketing] | None = None) -> Bracket | None:
+    """Certified (lower, upper) on delta(epsilon) by line integrals, in one direction; None if there is none.
+
+    `kept` are lines and levels of the same steps laid before: one that is sharp at `epsilon`, too, answers, or that
+    shows delta to be next to nothing; else a new one joins them.
+    """
+    for known in kept[-2:] if kept else ():
+        lower, upper = known.lower(epsilon), known.upper(epsilon)
+        if upper - lower <= _NARROW * upper or upper < NOTHING:
+            return lower, upper
+    if kept and isinstance(kept[-1], Levels):  # where no line alone was sharp
+        return _quietly(partial(rare_delta, steps, epsilon, min(1.0, kept[-1].upper(epsilon)), kept))
     best = contour_delta(steps, epsilon, kept=kept)
     if not _narrow(best) and not (best is not None and best[1] < NOTHING):
-        best = _common(best, _quietly(partial(rare_delta, steps, epsilon, 1.0 if best is None else best[1])))
+        guess = 1.0 if best is None else best[1]
+        best = _common(best, _quietly(partial(rare_delta, steps, epsilon, guess, kept)))
     return best
 
 
@@ -94,30 +105,47 @@ def rare_epsilon(steps: Steps, delta: float) -> Bracket | None:
 
 
 @np.errstate(all="ignore")
-def rare_delta(steps: Steps, epsilon: float, guess: float = 1.0) -> Bracket | None:
+def rare_delta(
+    steps: Steps, epsilon: float, guess: float = 1.0, kept: list[Bracketing] | None = None
+) -> Bracket | None:
     """Certified (lower, upper) on delta(epsilon) in one direction; `guess` is not much too small."""
+    alone = _alone(steps) if epsilon > 0 else None
     best: Bracket | None = None
+    if alone is not None:
+        best = _levelled(*alone, epsilon, min(guess, alone[1] * one_step_delta(alone[0], epsilon)), kept)
+        if _narrow(best) or (best is not None and best[1] < NOTHING):
+            return best
     for _ in range(4):
         found = without_rare(steps, _SHARE * max(guess, 1e-250))
         if found is None:
-            return None
-        best = _common(best, _quietly(partial(contour_delta, found[0], epsilon, unseen=found[1])))
-        if best is None or found[1] <= 1e-7 * best[1] or best[1] > 0.1 * guess:
+            return best
+        cut = _quietly(partial(contour_delta, found[0], epsilon, unseen=found[1], kept=kept))
+        best = _common(best, cut)
+        if cut is None or _narrow(best) or found[1] <= 1e-7 * cut[1] or cut[1] > 0.1 * guess:
             break
-        guess = best[1]
-    alone = _alone(steps)
-    if alone is None or _narrow(best) or epsilon <= 0:
+        guess = cut[1]
+    if alone is None or best is None or _narrow(best, _FAIR):
         return best
-    guess = alone[1] * one_step_delta(alone[0], epsilon) if best is None else best[1]
+    return _common(best, _levelled(*alone, epsilon, best[1], kept))
+
+
+def _levelled(
+    pair: MixturePair, count: int, epsilon: float, guess: float, kept: list[Bracketing] | None
+) -> Bracket | None:
+    """delta(epsilon) by levels, the last of which join those that are `kept`."""
+    best: Bracket | None = None
+    levels: Levels | None = None
     for _ in range(3):
-        levels = Levels.laid(*alone, epsilon, guess) if 1e-290 < guess < 1 else None
-        if levels is None:
+        again = Levels.laid(pair, count, epsilon, guess) if 1e-290 < guess < 1 else None
+        if again is None:
             break
-        better = levels.lower(epsilon), levels.upper(epsilon)
+        levels, better = again, (again.lower(epsilon), again.upper(epsilon))
         best = _common(best, better)
         if _narrow(best) or 0.5 * guess < better[1] < 2 * guess:
             break
         guess = better[1]
+    if kept is not None and levels is not None:
+        kept.append(levels)
     return best
 
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from privet.accounting.pairs.mixture import MixturePair
-from privet.accounting.renyi_orders import Run, Steps, best_order, chernoff_epsilon, hook, rough_log_moment
+from privet.accounting.pairs.pair import Reals
+from privet.accounting.renyi_orders import Steps, best_order, chernoff_epsilon, rough_log_moment
 
 _LEAST_ORDER = 1e-9  # below it, moments are beyond floats
 
@@ -20,7 +21,9 @@ def rough_epsilon(steps: Steps, delta: float, *, near: float) -> float:
     if apart < near / 2 or 2 * near < apart < math.inf:
         return apart
     saddle = best_order(steps, "epsilon", math.log(delta))
-    smooth = saddle_epsilon(steps, saddle, math.log(delta)) if saddle > _LEAST_ORDER else math.inf
+    if saddle <= _LEAST_ORDER:
+        return max(0.0, apart)
+    smooth = saddle_epsilon(saddle, rough_log_moment(steps, saddle * np.array([0.9, 1.0, 1.1])), math.log(delta))
     return max(0.0, apart if apart < 0.8 * smooth else smooth)
 
 
@@ -42,16 +45,16 @@ def _apart(steps: Steps, delta: float) -> float:
     return math.hypot(one_step_epsilon(pair, count, delta), normal_epsilon(pair, count, delta, cap=cap))
 
 
-@np.errstate(all="ignore")
-def saddle_epsilon(steps: Run, saddle: float, log_delta: float) -> float:
-    """The saddle-point value of the contour integral, solved for epsilon; it may be negative."""
-    t = saddle * np.array([0.95, 1.0, 1.05])
-    values = rough_log_moment(steps, t)
-    variance = float(values[0] - 2 * values[1] + values[2]) / (0.05 * saddle) ** 2
-    variance = max(variance, 1e-12 / saddle**2) if math.isfinite(variance) else 1e-12 / saddle**2
-    log_factor = 0.5 * math.log(2 * math.pi * variance) + math.log(saddle * (1 + saddle))
-    log_factor = max(log_factor, -float(hook(t[1:2])[0]))
-    return (float(values[1]) - log_factor - log_delta) / saddle
+def saddle_epsilon(saddle: float, values: Reals, log_delta: float) -> float:
+    """The saddle-point value of the contour integral, solved for epsilon; it may be negative.
+
+    `values` are log M at 0.9, 1 and 1.1 of the saddle.
+    """
+    below, here, above = map(float, values)
+    curved = 100 * (below - 2 * here + above)  # variance times saddle²
+    log_factor = 0.5 * math.log(2 * math.pi * (max(curved, 1e-12) if curved < math.inf else 1e-12))
+    log_factor = max(log_factor + math.log1p(saddle), math.log1p(saddle) + saddle * math.log1p(1 / saddle))
+    return (here - log_factor - log_delta) / saddle
 
 
 def normal_epsilon(pair: MixturePair, count: int, delta: float, *, cap: float = 20.0) -> float:

@@ -28,6 +28,10 @@ class Atoms:
 
     def log_moment(self, t: Complexes) -> tuple[Complexes, Reals]:
         """As `Pair.log_moment`."""
+        if not t.imag.any():
+            logs, wrong, _ = self._tilted(t.real)
+            error = np.where(np.isnan(wrong), math.inf, wrong)
+            return (self.count * logs.sum(axis=1)).astype(complex), np.expm1(self.count * error.sum(axis=1))
         parts = [self._at(order, np.array([height])) for order, height in zip(t.real, t.imag, strict=True)]
         value, error = (np.concatenate(numbers) for numbers in zip(*parts, strict=True))
         return value, np.expm1(error)
@@ -40,17 +44,21 @@ class Atoms:
         """As `Pair.decay`: atoms never decay."""
         return np.zeros_like(frequency)
 
-    def _at(self, tilt: float, frequency: Reals) -> tuple[Complexes, Reals]:
-        exponents = tilt * self._losses
-        top = exponents.max(axis=1)
-        terms = np.exp(exponents - top[:, None]) * self._masses
-        shares = terms / terms.sum(axis=1)[:, None]  # of M at the tilt
+    def _tilted(self, orders: Reals) -> tuple[Reals, Reals, Reals]:
+        """log M of each pair at real orders, a row an order, a bound on its error, and the shares of the outcomes."""
+        exponents = orders[:, None, None] * self._losses
+        size, top = np.abs(exponents).max(axis=2), exponents.max(axis=2)
+        terms = np.exp(exponents - top[..., None]) * self._masses
+        total = terms.sum(axis=2)
         # masses and infinite mass add up to 1, and where M ≈ 1 that keeps all digits
         grown = np.expm1(exponents) * self._masses
-        near = np.abs(exponents).max(axis=1) < 0.5
-        logs = np.where(near, np.log1p(grown.sum(axis=1) - self._infinite), np.log(terms.sum(axis=1)) + top)
-        wrong = np.where(near, np.abs(grown).sum(axis=1) + self._infinite, 2 + 2 * np.abs(exponents).max(axis=1))
-        wrong = 16 * UNIT * wrong + (len(logs) + 4) * UNIT * np.abs(logs)
+        near = size < 0.5
+        logs = np.where(near, np.log1p(grown.sum(axis=2) - self._infinite), np.log(total) + top)
+        wrong = 16 * UNIT * np.where(near, np.abs(grown).sum(axis=2) + self._infinite, 2 + 2 * size)
+        return logs, wrong + (len(self._losses) + 4) * UNIT * np.abs(logs), terms / total[..., None]
+
+    def _at(self, tilt: float, frequency: Reals) -> tuple[Complexes, Reals]:
+        logs, wrong, (shares,) = self._tilted(np.array([tilt]))
         far = (shares * np.abs(self._losses)).sum(axis=1)
         if not frequency.any():
             value, error = np.zeros(len(frequency), dtype=complex), np.zeros(len(frequency))

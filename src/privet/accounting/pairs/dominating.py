@@ -186,7 +186,8 @@ def _poisson(leaf: ev.Event, inner: ev.Event, rate: float, neighbours: Neighbour
         case ev.Gaussian(noise_multiplier=noise) if noise > 0 and neighbours == "replace_one":
             return _both(MixturePair(rate, _ratio(1.0, noise), "replace"))  # docs/proofs/pairs.md, section 3
         case ev.Gaussian(noise_multiplier=noise) if noise > 0:
-            return MixturePair(rate, _ratio(1.0, noise), "remove"), MixturePair(rate, _ratio(1.0, noise), "add")
+            shift = _ratio(1.0, noise)
+            return MixturePair(rate, shift, "remove"), MixturePair(rate, shift, "add")
     if neighbours == "replace_one":
         why = "Poisson sampling of this mechanism has a proven pair only for 'add_remove' and 'zero_out'"
         raise _refusal(leaf, neighbours, why)

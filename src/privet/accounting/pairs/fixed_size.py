@@ -74,7 +74,7 @@ class FixedSizePair:
         t, count = tilt + 1j * spacing * heard, int(heard[-1]) + 1
         if count > 8 * len(heard) or not self._is_mild(t):
             return self.log_moment(t)
-        tables = [side.each_on_line(tilt, spacing, count) for side in self.sides()]
+        tables = [side.each_on_line(tilt, spacing, count, fine=True) for side in self.sides()]
         return self._sharpened(t, *self.joined(t, [(logs[:, heard], wrong[:, heard]) for logs, wrong in tables]))
 
     def _sharpened(self, t: Complexes, value: Complexes, error: Reals) -> tuple[Complexes, Reals]:
@@ -264,7 +264,7 @@ class CutFixedSize:
     def log_moments(self, tilt: float, spacing: float, heard: NDArray[np.int64]) -> tuple[Complexes, Reals]:
         """`log_moment` at tilt + ik·spacing for k in `heard`, which are all from 0 on."""
         t, count = tilt + 1j * spacing * heard, len(heard)
-        joining = self.pair.sides()[1].each_on_line(tilt, spacing, count)
+        joining = self.pair.sides()[1].each_on_line(tilt, spacing, count, fine=True)
         return self._joined(t, self.leaving.log_moments(tilt, spacing, count), joining)
 
     def _joined(

@@ -82,6 +82,22 @@ class MixturePair:
 
     # --- moments -----------------------------------------------------------------------------------------------
 
+    def quick_log_moment(self, t: float) -> float:
+        """An upper bound on log M(t) of "add" for real t > 0, by E[w^{-t}] and the first moments of w - 1 ≥ -q.
+
+        Taylor's remainder of w^{-t}, of even order, is largest at w = 1 - q. docs/proofs/contour.md, section 3.
+        """
+        if self.shift > 10.0:
+            return math.inf
+        q, e = self.rate, math.expm1(self.shift**2)
+        left = math.exp(min(-(t + 2) * math.log1p(-q), 700.0))
+        second = t * (t + 1) / 2 * q * q * e
+        third = second * (t + 2) / 3 * q * e * (3 + e)
+        fourth = second * (t + 2) * (t + 3) / 12 * q * q * e * (3 + e * (16 + e * (15 + e * (6 + e))))
+        fourth *= left / (1 - q) ** 2
+        fine = second - third + fourth + 1e-12 * (third + fourth)
+        return math.log1p(min(second * left, fine) + 1e-12 * second * left)
+
     def _moments(self) -> Mixtures:
         if not self._known:
             self._known.append(Mixtures([(self, 1)]))

@@ -9,6 +9,7 @@ import numpy as np
 from privet.accounting.pairs.pair import Complexes, Reals
 
 Kind = Literal["remove", "add", "replace"]
+Ends = tuple[float, float, float]  # of several pairs the largest shift, the least, and the largest rate
 
 _MOST_NODES = 20_000
 
@@ -20,7 +21,7 @@ def exponents(kind: Kind, t: Complexes) -> tuple[Complexes, ...]:
     return (-t,) if kind == "add" else (1 + t, -t)
 
 
-def power(exponents: tuple[Complexes, ...], logs: list[Complexes]) -> Complexes:
+def power(exponents: tuple[Complexes, ...], logs: Complexes) -> Complexes:
     """log of w₊^a w₋^b from log w₊ and log w₋: a table a pair, in it a row an order and a column a node."""
     out: Complexes = exponents[0][:, None] * logs[0][:, None, :]
     if len(logs) > 1:
@@ -32,7 +33,7 @@ def power(exponents: tuple[Complexes, ...], logs: list[Complexes]) -> Complexes:
 class Grid:
     """Nodes x + i·eta, the same for pairs of one kind, with what does not depend on t: a row a pair.
 
-    Lists hold what belongs to w₊ and, if the record changes, to w₋.
+    Tables of w have one such table for w₊ and, if the record changes, one for w₋.
     """
 
     x: Reals
@@ -40,60 +41,83 @@ class Grid:
     eta: float
     edge: float  # largest |Im xi| of the strip in which the integrand is analytic
     cut: float  # nodes of relative size below e^-cut are left out
+    span: float  # between the first node and the last, those left out included
     log_flat: Reals  # log of h·φ(x)
+    log_cell: Reals  # log of what h·φ is at most up to the next nodes
+    flat: Reals  # h·φ(x)
     weight: Complexes  # h·φ(xi)
-    logs: list[Complexes]  # log w
-    steepest: list[Reals]  # log |w| for which its power is largest, anywhere in the strip, up to the next nodes
-    rises: list[Reals]  # w - 1 + q at real x
-    span: float  # between the first node and the last, those left out in between included
+    logs: Complexes  # log w
+    plain: Reals  # log w at real x
+    steepest: Reals  # log |w| for which its power is largest, anywhere in the strip, up to the next nodes
+    rises: Reals  # w - 1 + q at real x
 
     def shaken(self, shift: Reals) -> Reals:
         """In units of rounding and per |a| + |b|, how far terms are off: log w is long, xi and weights are rounded."""
         moved = shift * (np.abs(self.x) + (abs(self.eta) + shift))
-        parts = zip(self.logs, self.rises, strict=True)
-        out: Reals = sum(np.abs(log) + moved * rise * np.exp(-log.real) for log, rise in parts)
-        out = out * (8 * self.x * self.x + (32 + len(self.x)))
+        out: Reals = np.add.reduce(np.abs(self.logs) + moved * self.rises * np.exp(-self.logs.real), axis=0)
+        out *= 8 * self.x * self.x + (32 + len(self.x))
         return out
 
 
 def lay_grid(
-    kind: Kind, rate: Reals, shift: Reals, line: tuple[float, float], least: float, most: float, accuracy: float
+    kind: Kind,
+    rate: Reals,
+    shift: Reals,
+    line: tuple[float, float],
+    ends: Ends,
+    least: float,
+    most: float,
+    accuracy: float,
 ) -> Grid:
     """Nodes fine and wide enough for every order t with 0 ≤ least ≤ Re t ≤ most, on a line of given height.
 
     `line` is that height and half the width of the strip around it in which the integrand is analytic; the trapezoid
-    rule and the nodes left out err by about e^-accuracy.
+    rule and the nodes left out err by about e^-accuracy. Rates and shifts are columns, of which `ends` tells the ends.
     """
     eta, half = line
-    s, edge, cut = float(shift.max()), abs(eta) + half, accuracy + 4.0
+    edge, cut = abs(eta) + half, accuracy + 4.0
     step = 2 * math.pi * half / (edge**2 / 2 + accuracy)
-    x = _nodes(kind, s, float(shift.min()), float(rate.max()), most, cut, step)
-    bell = x * x / 2
-    signs = (1, -1) if kind == "replace" else (1,)
-    losses = [sign * shift * x - shift * shift / 2 for sign in signs]
-    grown = [rate * np.expm1(y) for y in losses]  # w - 1 at real x
-    rises = [rate * np.exp(y) for y in losses]
-    steepest = [np.log1p(v) for v in grown]
-    if kind != "remove":  # the last power is negative
-        steepest[-1] -= _dip(rate, rises[-1], shift, edge, step)
-    # keep the nodes at which 1 or one of the wanted powers matters
-    wanted = exponents(kind, np.array([least, most] if least < most else [most]))
-    keep = (bell < cut) | (power(wanted, steepest) > bell - cut).any(axis=(0, 1))
+    x = _nodes(kind, ends, most, cut, step)
     span = float(x[-1] - x[0])
-    x, bell = x[keep], bell[keep]
-    grown, rises, steepest = ([part[:, keep] for part in parts] for parts in (grown, rises, steepest))
-    log_flat = math.log(step / math.sqrt(2 * math.pi)) - bell
-    if eta == 0:
-        logs = [_log_w(rate, v, rise) for v, rise in zip(grown, rises, strict=True)]
-        return Grid(x, step, eta, edge, cut, log_flat, np.exp(log_flat), logs, steepest, rises, span)
-    weight = np.exp(log_flat + eta**2 / 2 - 1j * eta * x)
-    parts = zip(signs, grown, rises, strict=True)
-    logs = [_log_turned(rate, v, rise, sign * shift * eta) for sign, v, rise in parts]
-    return Grid(x, step, eta, edge, cut, log_flat, weight, logs, steepest, rises, span)
+    bell = x * x / 2
+    loss = shift * x - shift * shift / 2
+    losses = np.array([loss, -loss - shift * shift]) if kind == "replace" else loss[None]
+    grown, rises = rate * np.expm1(losses), rate * np.exp(losses)  # of which the first is w - 1 at real x
+    logs = steepest = _log_w(rate, grown, losses, ends[2])
+    if kind != "remove":  # the last power is negative
+        steepest = logs.copy()
+        steepest[-1] -= _dip(rate, rises[-1], shift, edge, step)
+    # keep the nodes from the first to the last at which 1 or one of the wanted powers matters
+    wanted = exponents(kind, np.array([least, most] if least < most else [most]))
+    keep = np.logical_or.reduce(power(wanted, steepest) > bell - cut, axis=(0, 1)) | (bell < cut)
+    kept = slice(int(keep.argmax()), len(x) - int(keep[::-1].argmax()))
+    x, plain, steepest, rises = x[kept], logs[..., kept], steepest[..., kept], rises[..., kept]
+    logs = plain
+    log_flat = math.log(step / math.sqrt(2 * math.pi)) - bell[kept]
+    flat = weight = np.exp(log_flat)
+    if eta:
+        weight = flat * np.exp(eta**2 / 2 - 1j * eta * x)
+        angle = shift * eta
+        angles = np.array([angle, -angle]) if kind == "replace" else angle
+        logs = _log_turned(rate, grown[..., kept], rises, angles, ends[2])
+    log_cell = log_flat + step**2 / 8
+    return Grid(x, step, eta, edge, cut, span, log_flat, log_cell, flat, weight, logs, plain, steepest, rises)
 
 
-def _nodes(kind: Kind, s: float, least_s: float, rate: float, most: float, cut: float, step: float) -> Reals:
+def rough_nodes(
+    kind: Kind, rate: Reals, shift: Reals, half: float, ends: Ends, most: float, accuracy: float
+) -> tuple[Reals, Reals]:
+    """log of h·φ and log w at real nodes that serve orders up to `most`, where nothing is certified."""
+    step = 2 * math.pi * half / (half**2 / 2 + accuracy)
+    x = _nodes(kind, ends, most, accuracy, step)
+    loss = shift * x - shift * shift / 2
+    losses = np.array([loss, -loss - shift * shift]) if kind == "replace" else loss[None]
+    return math.log(step / math.sqrt(2 * math.pi)) - x * x / 2, _log_w(rate, rate * np.expm1(losses), losses, ends[2])
+
+
+def _nodes(kind: Kind, ends: Ends, most: float, cut: float, step: float) -> Reals:
     """Equally spaced nodes that hold all maxima of φ|w₊|^a|w₋|^b and their neighbourhoods."""
+    s, least_s, rate = ends
     reach, odds = math.sqrt(2 * cut), rate / (1 - rate)
     right = reach + s * (1 + (most if kind != "add" else 0.0))
     # "add": φ·w^{-t} is log-concave, and its peak no further left than s·t·q/(1-q)
@@ -119,22 +143,22 @@ def _dip(rate: Reals, rise: Reals, shift: Reals, edge: float, step: float) -> Re
     return out
 
 
-def _log_w(rate: Reals, grown: Reals, rise: Reals) -> Reals:
-    """log w at real x, by (1-q) + rise where w is near 0 and 1 + (w - 1) has lost its digits."""
+def _log_w(rate: Reals, grown: Reals, losses: Reals, most: float) -> Reals:
+    """log w at real x, by (1-q) + q·e^loss where w is near 0 and 1 + (w - 1) has lost its digits."""
     out: Reals = np.log1p(grown)
-    return out if rate.max() <= 0.5 else np.where(out < -0.5, np.log((1 - rate) + rise), out)
+    return out if most <= 0.5 else np.where(out < -0.5, np.log((1 - rate) + rate * np.exp(losses)), out)
 
 
-def _log_turned(rate: Reals, grown: Reals, rise: Reals, angle: Reals) -> Complexes:
+def _log_turned(rate: Reals, grown: Reals, rise: Reals, angle: Reals, most: float) -> Complexes:
     """log w at xi = x + i·eta with s·eta = ±angle, likewise."""
-    half = np.sin(angle / 2)
-    right, up = grown * np.cos(angle) - 2 * rate * half * half, rise * np.sin(angle)  # w - 1
-    along = (1 - rate) + rise * np.cos(angle)
+    half, turned = np.sin(angle / 2), np.cos(angle)
+    right, up = grown * turned - 2 * rate * half * half, rise * np.sin(angle)  # w - 1
+    along = (1 - rate) + rise * turned
     out = np.empty(rise.shape, dtype=complex)
     out.real = np.log1p(right * (2 + right) + up * up) / 2
     out.imag = np.arctan2(up, along)
     far = rise > 1e8  # there squares overflow; near 0 they cancel
-    if far.any() or rate.max() > 0.5:
+    if most > 0.5 or far.any():
         size = np.log(np.hypot(along, up))
         out.real = np.where(far | (size < -0.5), size, out.real)
     return out
