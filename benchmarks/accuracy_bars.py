@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,12 +61,6 @@ def show(value: float, classes: int) -> str:
     return f"{value:.2g}" if value < -1 else f"{round(value, 3) + 0.0:.3f}"  # + 0.0 turns -0.0 into 0.0
 
 
-def mean(values: Sequence[float]) -> float:
-    """The mean of what is a number; NaN if nothing is."""
-    known = [value for value in values if not math.isnan(value)]
-    return statistics.mean(known) if known else math.nan
-
-
 def asked(row: Results) -> float | None:
     """What is asked of a row by name."""
     return None if row["setting"] else ASKED.get((row["section"], row["name"], row["relation"], row["epsilon"]))
@@ -78,7 +70,7 @@ def _asked(rows: Rows) -> list[Bar]:
     found = []
     for row in rows:
         if (least := asked(row)) is not None:
-            got = mean(row["score"])
+            got = row["score"]
             promise = f"{where(row)}: at least {show(least, row['classes'])}"
             found.append((promise, show(got, row["classes"]), got >= least))
     return found
@@ -89,7 +81,7 @@ def _before(rows: Rows) -> list[Bar]:
     for row in rows:
         if row["section"] == "tables" and row["name"] in BEFORE and row["epsilon"] in (0.1, 1.0, 8.0):
             was = BEFORE[row["name"]][row["relation"] == "replace_one"][(0.1, 1.0, 8.0).index(row["epsilon"])]
-            fall = was - mean(row["score"])
+            fall = was - row["score"]
             falls.append((fall - (SLACK if row["classes"] else SLACK_R2), fall, where(row)))
     if not falls:
         return []
@@ -107,7 +99,7 @@ def _wide(rows: Rows) -> list[Bar]:
         tight = _sibling(group, row, "table, tight" if row["setting"].startswith("table") else "tight")
         if tight is None:
             continue
-        lost = mean(tight["score"]) - mean(row["score"])
+        lost = tight["score"] - row["score"]
         most = WIDE_LOSS if row["classes"] else WIDE_LOSS_R2
         promise = f"{where(row)}: at most {_gap(most, row)} below tight ranges"
         found.append((promise, f"{_gap(lost, row)} below", lost <= most))
@@ -133,12 +125,11 @@ def _undeclared(rows: Rows) -> list[Bar]:
         if not row["setting"].startswith("learnt"):
             continue
         most, apart = (BELOW, MEDIAN) if row["classes"] else (BELOW_R2, MEDIAN_R2)
-        worst = max(guess - score for score, guess in zip(row["score"], row["guess"], strict=True))
-        promise = f"{where(row)}: no run of {len(row['score'])} below the constant by more than {_gap(most, row)}"
-        found.append((promise, f"at worst {_gap(worst, row)} below", worst <= most))
+        promise = f"{where(row)}: no run of {row['runs']} below the constant by more than {_gap(most, row)}"
+        found.append((promise, f"at worst {_gap(row['lost'], row)} below", row["lost"] <= most))
         other = _sibling(group, row, row["setting"].replace("learnt", "declared"))
         if other is not None:
-            lost = statistics.median(other["score"]) - statistics.median(row["score"])
+            lost = other["median"] - row["median"]
             promise = f"{where(row)}: median at most {_gap(apart, row)} below that of declared ranges"
             found.append((promise, f"{_gap(lost, row)} below", lost <= apart))
     return found
@@ -148,18 +139,18 @@ def _probable(rows: Rows) -> list[Bar]:
     known = [row for row in rows if row.get("loss")]
     if not known:
         return []
-    above = [row for row in known if mean(row["loss"]) >= mean(row["guess_loss"])]
-    told = "; ".join(f"{where(r)}: {mean(r['loss']):.3f} against {mean(r['guess_loss']):.3f}" for r in above)
+    above = [row for row in known if row["loss"] >= row["guess_loss"]]
+    told = "; ".join(f"{where(r)}: {r['loss']:.3f} against {r['guess_loss']:.3f}" for r in above)
     found = [("log-loss below the constant's everywhere", told or "everywhere below", not above)]
-    many = [r for r in known if r.get("slope") and r["epsilon"] == 1.0 and r["rows"] >= MANY]
-    for row in many:
-        slope = mean(row["slope"])
-        if not math.isnan(slope):
-            met = SLOPES[0] <= slope <= SLOPES[1]
-            found.append((f"{where(row)}: calibration slope in [0.9, 1.1]", f"{slope:.2f}", met))
+    for row in known:
+        if row.get("slope") is not None and row["epsilon"] == 1.0 and row["rows"] >= MANY:
+            low, high = row["slopes"]
+            met = SLOPES[0] <= row["slope"] <= SLOPES[1]
+            told = f"{row['slope']:.2f} (runs: {low:.2f} to {high:.2f})"
+            found.append((f"{where(row)}: calibration slope in [0.9, 1.1]", told, met))
     for row in known:
         if row["name"] == "rare" and not row["setting"]:
-            off = mean(row["mean"]) / mean(row["rate"]) - 1
+            off = row["mean"] / row["rate"] - 1
             promise = f"{where(row)}: mean probability within 20 % of the rate"
             found.append((promise, f"{100 * off:+.0f} %", abs(off) <= RATE_WITHIN))
     return found
@@ -169,10 +160,11 @@ def _constant(rows: Rows) -> list[Bar]:
     found = []
     group = [row for row in rows if row["section"] == "constant"]
     for name in dict.fromkeys(row["name"] for row in group):
-        losses = [(mean(r["guess"]) - mean(r["score"]), r) for r in group if r["name"] == name]
+        losses = [(r["guess"] - r["score"], r) for r in group if r["name"] == name]
         worst, row = max(losses, key=lambda pair: pair[0])
         below = sum(loss > OWN_SCORE for loss, _ in losses)
         promise = f"{name}: no mean below the constant by more than 0.01 in its own score"
         told = f"{below} of {len(losses)} below; at worst by {worst:.3g} ({row['setting']}, ε = {row['epsilon']:g})"
+        told += f"; the worst run by {max(r['lost'] for _, r in losses):.3g}"
         found.append((promise, told, worst <= OWN_SCORE))
     return found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from accuracy_bars import asked, bars, mean, show
+from accuracy_bars import asked, bars, show
 from accuracy_runs import Wanted, measure
 from accuracy_sections import Shelf, cases
 
@@ -22,7 +21,7 @@ def dev(sections: Sequence[str], shelf: Shelf, names: list[str] | None, wanted: 
         rows = measure(cases(section, shelf, names), wanted, DEV_RUNS[section])
         if not rows:
             continue
-        print(f"\n{section}: training rows only, {len(rows[0]['score'])} runs\n")
+        print(f"\n{section}: training rows only, {rows[0]['runs']} runs\n")
         print("\n".join(lines(rows)))
         for promise, measured, met in bars(rows, dev=True):
             print(f"{'reached    ' if met else 'NOT REACHED'} {promise}: {measured}")
@@ -31,21 +30,8 @@ def dev(sections: Sequence[str], shelf: Shelf, names: list[str] | None, wanted: 
 
 def lines(rows: Sequence[Results]) -> list[str]:
     """The rows as lines of one width; what was asked stands behind the mean."""
-    heads = [
-        "table",
-        "setting",
-        "rel",
-        "ε",
-        "mean",
-        "asked",
-        "sd",
-        "worst",
-        "median",
-        "guess",
-        "below",
-        "warned",
-        "cpu",
-    ]
+    heads = ["table", "setting", "rel", "ε", "mean", "asked", "sd", "worst", "median", "guess", "below"]
+    heads += ["warned", "refused", "cpu"]
     probable = any(row.get("loss") for row in rows)
     heads += ["loss", "guess", "slope", "offset", "mean p", "rate"] if probable else []
     table = [heads, *(_line(row, probable) for row in rows)]
@@ -54,15 +40,18 @@ def lines(rows: Sequence[Results]) -> list[str]:
 
 
 def _line(row: Results, probable: bool) -> list[str]:
-    scores, classes, least = row["score"], row["classes"], asked(row)
-    below = sum(score < guess for score, guess in zip(scores, row["guess"], strict=True)) / len(scores)
-    line = [row["name"], row["setting"], row["relation"], f"{row['epsilon']:g}", show(mean(scores), classes)]
+    classes, least, relation = row["classes"], asked(row), row["relation"]
+    line = [row["name"], row["setting"], relation, f"{row['epsilon']:g}", show(row["score"], classes)]
     line.append("" if least is None else show(least, classes))
-    line.append(show(statistics.stdev(scores), classes) if len(scores) > 1 else "")
-    line += [show(value, classes) for value in (min(scores), statistics.median(scores), mean(row["guess"]))]
-    line += [f"{100 * below:.0f} %", f"{100 * mean(row['warned']):.0f} %", f"{statistics.median(row['cpu']):.3f}"]
+    line.append("" if row["sd"] is None else show(row["sd"], classes))
+    line += [show(row[key], classes) for key in ("worst", "median", "guess")]
+    line += [f"{100 * row[key]:.0f} %" for key in ("below", "warned", "failed")] + [f"{row['cpu']:.3f}"]
     if probable:
-        line += [f"{mean(row[key]):.4f}" for key in ("loss", "guess_loss")]
-        line += [f"{mean(row[key]):.3f}" if row[key] else "" for key in ("slope", "offset")]
-        line += [f"{mean(row[key]):.4f}" if row[key] else "" for key in ("mean", "rate")]
+        line += [f"{row[key]:.4f}" for key in ("loss", "guess_loss")]
+        line += [_blank(row.get(key), 3) for key in ("slope", "offset")]
+        line += [_blank(row.get(key), 4) for key in ("mean", "rate")]
     return line
+
+
+def _blank(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"

@@ -6,6 +6,7 @@ Everything but the noise of a fit follows from the seed: two benchmarks see the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,9 @@ def rare(seed: int = 0) -> Table:
     rng, rows = np.random.default_rng([5, seed]), 100_000
     X = np.clip(_correlated(rng, rows, 20, 0.5), -4, 4)
     y = _labels(X @ rng.normal(0, 0.35, 20), 0.005, rng)
+    order = np.argsort(y, kind="stable")
+    order = np.concatenate([order[::2], order[1::2]])  # the rate is the same in both halves
+    X, y = X[order], y[order]
     return _made("rare", "made up, 0.5 % positives", X, y, 50_000, (-4.0, 4.0), 2)
 
 
@@ -50,6 +54,28 @@ def letters(seed: int = 0) -> Table:
 def hundred(seed: int = 0) -> Table:
     """100 classes from 32 whole numbers between 0 and 15, correlated."""
     return _whole_numbers("hundred", seed, classes=100, columns=32, rows=30_000, apart=0.7)
+
+
+def spam(seed: int = 0) -> Table:
+    """3,700 rows of 57 columns, most of them 0 in most rows, with long tails; ranges are honest and wide."""
+    rng, rows = np.random.default_rng([57, seed]), 5_700
+    topics = rng.standard_normal((rows, 6))
+    leaning = topics @ rng.standard_normal((6, 54)) * 0.5
+    used = rng.random((rows, 54)) < expit(leaning - rng.uniform(0.5, 3.0, 54))
+    words = np.where(used, np.exp(rng.normal(-0.7, 1.0, (rows, 54)) + 0.3 * leaning), 0.0)
+    y = _labels(used @ rng.normal(0, 1.6, 54) + topics[:, 0], 0.39, rng)
+    runs = np.exp(rng.normal([1.0, 2.5, 4.5], [0.7, 1.1, 1.4], (rows, 3)) + 0.8 * topics[:, :1])
+    X, ends = np.hstack([words, runs]), [100.0] * 54 + [2_000.0, 10_000.0, 20_000.0]
+    X = np.round(np.minimum(X, ends), 3)
+    names = [f"x{place}" for place in range(57)]
+    schema = Schema(
+        columns={n: Number(low=0, high=high) for n, high in zip(names, ends, strict=True)},
+        target=Target(column="y", kind="label", values=("0", "1")),
+    )
+    cells = {n: X[:, place] for place, n in enumerate(names)} | {"y": y}
+    made = _made("spam", "made up, long tails, 57 columns", X, y, 3_700, (0.0, np.array(ends)), 2)
+    raw, raw_test = ({n: c[part] for n, c in cells.items()} for part in (slice(3_700), slice(3_700, None)))
+    return replace(made, schema=schema, raw=raw, raw_test=raw_test)
 
 
 def _whole_numbers(name: str, seed: int, *, classes: int, columns: int, rows: int, apart: float) -> Table:
@@ -125,6 +151,7 @@ MADE: dict[str, Callable[[int], Table]] = {
     "plain_labels": plain_labels,
     "plain_numbers": plain_numbers,
     "penguins": penguins,
+    "spam": spam,
 }
 
 

@@ -7,9 +7,10 @@ takes another fifth of the training rows to score on, or another seed of a table
 from __future__ import annotations
 
 import itertools
+import math
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from privet.privacy import Neighbours
 Results = dict[str, Any]
 Fit = Callable[[Table, float, Neighbours], Any]
 LEAST = 1e-15  # the least probability that a logarithm is taken of
+KEPT = 20  # runs whose scores are all kept
 BOTH: tuple[Neighbours, ...] = ("zero_out", "replace_one")
 
 
@@ -71,31 +73,32 @@ def measure(cases: Iterable[Case], wanted: Wanted, runs: int) -> list[Results]:
 
 def _measured(case: Case, wanted: Wanted, runs: int) -> list[Results]:
     pairs = list(itertools.product(wanted.relations or case.relations, wanted.epsilons or case.epsilons))
-    rows: dict[Any, Results] = {}
+    found: dict[Any, list[dict[str, float]]] = {pair: [] for pair in pairs}
     for run in range(runs):
         table = case.table(run)
-        for relation, epsilon in pairs:
-            row = rows.setdefault((relation, epsilon), _begun(case, table, relation, epsilon))
-            for name, value in _one(case, table, relation, epsilon).items():
-                row[name].append(value)
-    return list(rows.values())
+        for pair in pairs:
+            found[pair].append(_one(case, table, *pair))
+    known = {"section": case.section, "name": case.name, "setting": case.setting, "title": table.title}
+    size = {"classes": table.classes, "rows": len(table.X)}
+    return [known | size | {"relation": r, "epsilon": e} | summary(runs_of) for (r, e), runs_of in found.items()]
 
 
-def _begun(case: Case, table: Table, relation: str, epsilon: float) -> Results:
-    lists: Results = {name: [] for name in ("score", "guess", "warned", "cpu", "failed")}
-    if case.probabilities:
-        lists |= {name: [] for name in ("loss", "guess_loss", "slope", "offset", "mean", "rate", "plain_loss")}
-    return {
-        "section": case.section,
-        "name": case.name,
-        "title": table.title,
-        "setting": case.setting,
-        "relation": relation,
-        "epsilon": epsilon,
-        "classes": table.classes,
-        "rows": len(table.X),
-        **lists,
-    }
+def summary(found: Sequence[dict[str, float]]) -> Results:
+    """What is kept of the runs: of every measure the mean over those that have it, and how the scores lie."""
+    scores = np.array([run["score"] for run in found])
+    lost = np.array([run["guess"] for run in found]) - scores
+    row: Results = {"runs": len(found), "worst": float(scores.min()), "median": float(np.median(scores))}
+    row |= {"sd": float(scores.std(ddof=1)) if len(found) > 1 else None}
+    row |= {"lost": float(lost.max()), "below": float((lost > 0).mean())}
+    for name in dict.fromkeys(name for run in found for name in run):
+        values = [run[name] for run in found if name in run and not math.isnan(run[name])]
+        row[name] = float(np.mean(values)) if values else None
+    slopes = [run["slope"] for run in found if "slope" in run and not math.isnan(run["slope"])]
+    if slopes:
+        row["slopes"] = [min(slopes), max(slopes)]
+    if len(found) <= KEPT:
+        row["scores"] = [round(float(score), 6) for score in scores]
+    return row
 
 
 def _one(case: Case, table: Table, relation: Neighbours, epsilon: float) -> dict[str, float]:

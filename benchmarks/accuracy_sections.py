@@ -45,6 +45,7 @@ SHIPPED: dict[str, Callable[[], Table]] = {
     "diabetes": diabetes,
 }
 FACTORS = (10, 100, 1_000)
+_PATHS = {"tight": 1, "1,000×": 1_000, "learnt": None}
 BOOTSTRAPS = (300, 1_000, 5_000)
 Source = Callable[[int], Table]
 
@@ -135,13 +136,14 @@ def _tables(shelf: Shelf, wanted: Callable[[str], bool]) -> list[Case]:
 
 
 def _small(shelf: Shelf, wanted: Callable[[str], bool]) -> list[Case]:
-    names = [*(f"{name}_small" for name in (*CUT, "mnist")), "digits_small", "breast_cancer", "diabetes"]
+    names = [*(f"{name}_small" for name in (*CUT, "mnist")), "digits_small", "breast_cancer", "diabetes", "spam"]
     return [Case(section="small", name=n, table=shelf(n)) for n in names if wanted(n)]
 
 
 def _probabilities(shelf: Shelf, wanted: Callable[[str], bool]) -> list[Case]:
     common: dict[str, Any] = {"section": "probabilities", "probabilities": True}
-    names = ("adult", "bank", "weak", "rare", "adult_small", "kddcup99_10pct_small", "digits_small", "breast_cancer")
+    names = ["adult", "bank", "weak", "rare", "adult_small", "kddcup99_10pct_small", "digits_small", "breast_cancer"]
+    names.append("spam")
     found = [Case(name=n, table=shelf(n), **common) for n in names if wanted(n)]
     balance = {"fit": _balanced, "setting": "balanced", "balanced": True}
     return found + [Case(name=n, table=shelf(n), **common, **balance) for n in ("adult", "rare") if wanted(n)]
@@ -169,10 +171,13 @@ def _bounds(shelf: Shelf, wanted: Callable[[str], bool]) -> list[Case]:
             settings["both 1,000×"] = functools.partial(_loose, bounds=1_000, target=1_000)
         settings["learnt"] = undeclared
         found += [_careless(name, shelf(name), setting, fit) for setting, fit in settings.items()]
+    path = {f"table, {words}": functools.partial(_table_path, factor=k) for words, k in _PATHS.items()}
     if wanted("adult"):
-        ways = {"table, tight": 1, "table, 1,000×": 1_000, "table, learnt": None}
-        adult = shelf("adult")
-        found += [_careless("adult", adult, s, functools.partial(_table_path, factor=k)) for s, k in ways.items()]
+        found += [_careless("adult", shelf("adult"), setting, fit) for setting, fit in path.items()]
+    if wanted("spam"):  # whose honest ranges are wide
+        ways = {"table, declared": path["table, tight"], "table, learnt": path["table, learnt"]}
+        ways |= {"array, declared": declared, "array, learnt": undeclared}
+        found += [_careless("spam", shelf("spam"), setting, fit) for setting, fit in ways.items()]
     return found
 
 
