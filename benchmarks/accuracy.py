@@ -121,8 +121,9 @@ def _write(options: argparse.Namespace, sections: Sequence[str], names: list[str
 
     def keep(name: str, found: Any) -> None:
         results[name] = found
+        results.setdefault("dates", {})[name] = results["facts"]["date"]
         results["facts"]["seconds"] = round(time.perf_counter() - start)
-        path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        path.write_text(_dumped(results), encoding="utf-8")
 
     if "costs" in sections:
         keep("costs", costs(main_tables, quick=options.quick))
@@ -150,6 +151,16 @@ def _write(options: argparse.Namespace, sections: Sequence[str], names: list[str
         keep("tall", tall(rounds=wanted.runs or 3))
     (options.output / "accuracy.md").write_text(page(results), encoding="utf-8")
     print(f"Wrote {options.output / 'accuracy.md'} after {time.perf_counter() - start:.0f} s")
+
+
+def _dumped(results: Results) -> str:
+    """JSON, with each row of a section on a line of its own."""
+    parts = []
+    for name, value in results.items():
+        rows = isinstance(value, list)
+        text = "[\n" + ",\n".join(json.dumps(row) for row in value) + "\n]" if rows else json.dumps(value, indent=1)
+        parts.append(f'"{name}": {text}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _facts(runs: int, tables: Sequence[Table], data: Path) -> Results:

@@ -102,12 +102,16 @@ def _wide(rows: Rows) -> list[Bar]:
         lost = tight["score"] - row["score"]
         most = WIDE_LOSS if row["classes"] else WIDE_LOSS_R2
         promise = f"{where(row)}: at most {_gap(most, row)} below tight ranges"
-        found.append((promise, f"{_gap(lost, row)} below", lost <= most))
+        found.append((promise, _below(lost, row), lost <= most))
     return found
 
 
 def _gap(value: float, row: Results) -> str:
     return f"{100 * value:.2f} points" if row["classes"] else f"{value:.3g} R²"
+
+
+def _below(value: float, row: Results) -> str:
+    return f"{_gap(abs(value), row)} {'below' if value > 0 else 'above'}"
 
 
 def _sibling(rows: Rows, row: Results, setting: str) -> Results | None:
@@ -126,12 +130,12 @@ def _undeclared(rows: Rows) -> list[Bar]:
             continue
         most, apart = (BELOW, MEDIAN) if row["classes"] else (BELOW_R2, MEDIAN_R2)
         promise = f"{where(row)}: no run of {row['runs']} below the constant by more than {_gap(most, row)}"
-        found.append((promise, f"at worst {_gap(row['lost'], row)} below", row["lost"] <= most))
+        found.append((promise, f"at worst {_below(row['lost'], row)}", row["lost"] <= most))
         other = _sibling(group, row, row["setting"].replace("learnt", "declared"))
         if other is not None:
             lost = other["median"] - row["median"]
             promise = f"{where(row)}: median at most {_gap(apart, row)} below that of declared ranges"
-            found.append((promise, f"{_gap(lost, row)} below", lost <= apart))
+            found.append((promise, _below(lost, row), lost <= apart))
     return found
 
 

@@ -53,7 +53,7 @@ def constant(*, dev: bool) -> list[Case]:
             fit=functools.partial(_fitted, name=name, learnt=way == "learnt"),
             epsilons=EPSILONS,
             relations=("replace_one",),
-            share=1.0 if way == "declared" else 0.4,
+            share=1.0 if way == "declared" else 0.2,
         )
         for name, words, rows, way in ways
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -65,9 +66,9 @@ def measure(cases: Iterable[Case], wanted: Wanted, runs: int) -> list[Results]:
     """A row of results for each case, relation and epsilon; `runs` unless told otherwise."""
     found: list[Results] = []
     for case in cases:
-        rows = _measured(case, wanted, wanted.runs or max(2, round(runs * case.share)))
-        print(f"  {case.section}: {case.name} {case.setting}", flush=True)
-        found += rows
+        if not found or found[-1]["name"] != case.name:
+            print(f"{case.section}: {case.name}", file=sys.stderr, flush=True)
+        found += _measured(case, wanted, wanted.runs or max(2, round(runs * case.share)))
     return found
 
 
@@ -84,7 +85,10 @@ def _measured(case: Case, wanted: Wanted, runs: int) -> list[Results]:
 
 
 def summary(found: Sequence[dict[str, float]]) -> Results:
-    """What is kept of the runs: of every measure the mean over those that have it, and how the scores lie."""
+    """What is kept of the runs: of every measure the mean over those that have it, and how the scores lie.
+
+    `lost` is how far the worst run is below the constant, `below` the share of runs that are.
+    """
     scores = np.array([run["score"] for run in found])
     lost = np.array([run["guess"] for run in found]) - scores
     row: Results = {"runs": len(found), "worst": float(scores.min()), "median": float(np.median(scores))}
@@ -97,8 +101,15 @@ def summary(found: Sequence[dict[str, float]]) -> Results:
     if slopes:
         row["slopes"] = [min(slopes), max(slopes)]
     if len(found) <= KEPT:
-        row["scores"] = [round(float(score), 6) for score in scores]
-    return row
+        row["scores"] = [float(score) for score in scores]
+    return {name: _short(value) for name, value in row.items()}
+
+
+def _short(value: Any) -> Any:
+    """Six digits, which is more than the noise leaves."""
+    if isinstance(value, list):
+        return [_short(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _one(case: Case, table: Table, relation: Neighbours, epsilon: float) -> dict[str, float]:
