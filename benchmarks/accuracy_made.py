@@ -58,7 +58,7 @@ def hundred(seed: int = 0) -> Table:
 
 
 def spam(seed: int = 0) -> Table:
-    """3,700 rows of 57 columns, most of them 0 in most rows, with long tails; ranges are honest and wide; 73 to 84 %."""
+    """3,700 rows of 57 columns, mostly 0, with long tails; honest ranges are wide; 72.8 %, of logarithms 77.4 %."""
     rng, rows = np.random.default_rng([57, seed]), 5_700
     topics = rng.standard_normal((rows, 6))
     leaning = topics @ rng.standard_normal((6, 54)) * 0.5
