@@ -1,15 +1,18 @@
 """How accurate private models are at their defaults, beside what they are measured against; one machine, one go.
 
-    python benchmarks/accuracy.py                everything, about a quarter of an hour
+    python benchmarks/accuracy.py                everything, about forty minutes
     python benchmarks/accuracy.py --quick        two runs, small tables, to see that it runs
     python benchmarks/accuracy.py --no-peers     privet alone
     python benchmarks/accuracy.py --only adult,mnist
+    python benchmarks/accuracy.py --only probabilities --keep     one section anew, the others as they were
+    python benchmarks/accuracy.py --dev --only small,diabetes     training rows only, to choose settings by
     python benchmarks/accuracy.py --page         the page anew, from the numbers that are there
 
-Writes results/accuracy.json (all numbers) and results/accuracy.md (bars and tables). `make bench-accuracy` prepares the
-two environments: privet's, and one for the peer, which needs an older scikit-learn. Data come from ../shared/data if
-they are there, else from scikit-learn. Costs are measured first, alone; then privet's runs and the peer's share the
-machine, one thread each. The noise is the system's, as users get it: no two runs of this file agree to the last digit.
+Writes results/accuracy.json (all numbers) and results/accuracy.md (bars and tables); with `--dev` nothing. `make
+bench-accuracy` prepares the two environments: privet's, and one for the peer, which needs an older scikit-learn. Data
+come from ../shared/data if they are there, else from scikit-learn. Costs are measured first, alone; then privet's runs
+and the peer's share the machine, one thread each. The noise is the system's, as users get it: no two runs of this file
+agree to the last digit. Splits and tables that are made up follow from fixed seeds.
 """
 
 from __future__ import annotations
@@ -19,20 +22,23 @@ import datetime as dt
 import json
 import os
 import platform
-import shutil
-import subprocess
 import tempfile
 import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import sklearn
 from accuracy_costs import limits, memory, times
+from accuracy_dev import dev
 from accuracy_page import page
-from accuracy_tables import EPSILONS, FLOORS, SHARED, Table, large, small, without_ranges
+from accuracy_peering import finish_peer, start_peer
+from accuracy_runs import Wanted, measure
+from accuracy_sections import RUNS, Shelf, cases
+from accuracy_tables import EPSILONS, FLOORS, SHARED, SLOW, Table, large, small, without_ranges
+from accuracy_tall import tall
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression as PlainLinear
@@ -46,72 +52,129 @@ from privet.estimators import fit_table
 from privet.privacy import Budget, Neighbours
 
 HERE = Path(__file__).resolve().parent
-PEER_PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"
-SLOW = ("kddcup99_10pct", "mnist")
+SECTIONS = ("costs", "small", "tables", *RUNS, "tall")
 Results = dict[str, Any]
 
 
 def main() -> None:
-    """Measure, then write the two result files."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two runs, small tables, to see that it runs")
-    parser.add_argument("--runs", type=int, help="private runs of each cell; 10 unless told")
-    parser.add_argument("--only", help="names of tables, with commas between")
-    parser.add_argument("--no-peers", action="store_true", help="privet alone")
-    parser.add_argument("--data", type=Path, default=SHARED, help="where the shared tables are")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--page", action="store_true", help="write the page anew, from the numbers that are there")
-    options = parser.parse_args()
+    """Measure, then write the two result files; or only print, of training rows."""
+    options = _options()
     if options.page:
         kept = json.loads((options.output / "accuracy.json").read_text(encoding="utf-8"))
         (options.output / "accuracy.md").write_text(page(kept), encoding="utf-8")
         return
-    options.output.mkdir(parents=True, exist_ok=True)
-    runs = options.runs or (2 if options.quick else 10)
-    start = time.perf_counter()
     warnings.simplefilter("ignore", ConvergenceWarning)
+    asked = options.only.split(",") if options.only else []
+    sections = [s for s in SECTIONS if s in asked] or [s for s in SECTIONS if s != "tall" or options.tall]
+    names = [name for name in asked if name not in SECTIONS] or None
+    wanted = Wanted(runs=options.runs, epsilons=_floats(options.epsilons), relations=_relations(options.relations))
+    with threadpool_limits(1):
+        if options.dev:
+            chosen = [s for s in sections if s not in ("costs", "tall")] if asked else ["small"]
+            dev(chosen, Shelf(data=options.data, dev=True), names, wanted)
+            if "tall" in sections:
+                print(json.dumps(tall(rounds=options.runs or 2), indent=1))
+            return
+    if options.quick:
+        names = names or ["adult", "bank", "california_housing", "diamonds", "wine", "diabetes"]
+        wanted = Wanted(runs=2, epsilons=wanted.epsilons, relations=wanted.relations)
+    _write(options, sections, names, wanted)
 
-    names = options.only.split(",") if options.only else None
-    if options.quick and names is None:
-        names = ["adult", "bank", "california_housing", "diamonds", "wine", "diabetes"]
-    main_tables = large(options.data, names)
-    small_tables = small(main_tables)
-    print(f"read and encoded {len(main_tables)} tables and {len(small_tables)} small ones", flush=True)
-    results: Results = {
-        "facts": {
-            "date": dt.datetime.now(dt.UTC).date().isoformat(),
-            "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-            "load": round(os.getloadavg()[0], 2),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-            "scikit-learn": sklearn.__version__,
-            "runs": runs,
-            "epsilons": list(EPSILONS),
-            "shared": any(table.name in FLOORS for table in main_tables),
-        }
-    }
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two runs, small tables, to see that it runs")
+    parser.add_argument("--dev", action="store_true", help="fit and score on training rows; print, write nothing")
+    parser.add_argument("--runs", type=int, help="private runs of each cell; 10 of a table, or as the section has it")
+    parser.add_argument("--only", help=f"names of tables and sections ({', '.join(SECTIONS)}), with commas between")
+    parser.add_argument("--epsilons", help="with commas between; of the sections beside costs, small and tables")
+    parser.add_argument("--relations", help="zero_out, replace_one, add_remove; likewise")
+    parser.add_argument("--no-peers", action="store_true", help="privet alone")
+    parser.add_argument("--tall", action="store_true", help="time two million rows as well")
+    parser.add_argument("--keep", action="store_true", help="keep the sections that are not measured now")
+    parser.add_argument("--data", type=Path, default=SHARED, help="where the shared tables are")
+    parser.add_argument("--output", type=Path, default=HERE / "results")
+    parser.add_argument("--page", action="store_true", help="write the page anew, from the numbers that are there")
+    return parser.parse_args()
+
+
+def _floats(text: str | None) -> tuple[float, ...] | None:
+    return tuple(float(part) for part in text.split(",")) if text else None
+
+
+def _relations(text: str | None) -> tuple[Neighbours, ...] | None:
+    found = tuple(text.split(",")) if text else None
+    if found and not set(found) <= set(get_args(Neighbours)):
+        raise SystemExit(f"--relations knows {', '.join(get_args(Neighbours))}")
+    return found  # type: ignore[return-value]
+
+
+def _write(options: argparse.Namespace, sections: Sequence[str], names: list[str] | None, wanted: Wanted) -> None:
+    """Measure the sections on test rows and write both files."""
+    options.output.mkdir(parents=True, exist_ok=True)
+    runs, start, path = wanted.runs or 10, time.perf_counter(), options.output / "accuracy.json"
+    first = {"costs", "small", "tables"} & set(sections)
+    main_tables = large(options.data, names) if first else []
+    small_tables = small(main_tables) if "small" in sections else []
+    results: Results = json.loads(path.read_text(encoding="utf-8")) if options.keep and path.exists() else {}
+    results["facts"] = _facts(runs, main_tables, options.data)
 
     def keep(name: str, found: Any) -> None:
         results[name] = found
+        results.setdefault("dates", {})[name] = results["facts"]["date"]
         results["facts"]["seconds"] = round(time.perf_counter() - start)
-        (options.output / "accuracy.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        path.write_text(_dumped(results), encoding="utf-8")
 
-    keep("costs", costs(main_tables, quick=options.quick))
+    if "costs" in sections:
+        keep("costs", costs(main_tables, quick=options.quick))
     with tempfile.TemporaryDirectory() as folder:
-        peer = None if options.no_peers else start_peer(Path(folder), [*small_tables, *main_tables], runs)
+        timed = [*small_tables, *(main_tables if "tables" in sections else [])]
+        peer = start_peer(Path(folder), timed, runs) if timed and not options.no_peers else None
         try:
             with threadpool_limits(1):
-                keep("small", {t.name: accuracy(t, runs) for t in small_tables})
-                keep("tables", {t.name: accuracy(t, runs) for t in main_tables})
-                keep("learnt", {t.name: learnt_ranges(t, runs) for t in main_tables if t.raw})
-            print("waiting for the peer", flush=True)
-            keep("peer", finish_peer(peer, Path(folder)))
+                if "small" in sections:
+                    keep("small", {t.name: accuracy(t, runs) for t in small_tables})
+                if "tables" in sections:
+                    keep("tables", {t.name: accuracy(t, runs) for t in main_tables})
+                    keep("learnt", {t.name: learnt_ranges(t, runs) for t in main_tables if t.raw})
+                shelf = Shelf(data=options.data)
+                for section in [s for s in sections if s in RUNS]:
+                    keep(section, measure(cases(section, shelf, names), wanted, RUNS[section]))
+            if timed:
+                print("waiting for the peer", flush=True)
+                keep("peer", finish_peer(peer, Path(folder)))
         finally:
             if peer is not None and peer.poll() is None:
                 peer.kill()
                 peer.wait()
+    if "tall" in sections:
+        keep("tall", tall(rounds=wanted.runs or 3))
     (options.output / "accuracy.md").write_text(page(results), encoding="utf-8")
     print(f"Wrote {options.output / 'accuracy.md'} after {time.perf_counter() - start:.0f} s")
+
+
+def _dumped(results: Results) -> str:
+    """JSON, with each row of a section on a line of its own."""
+    parts = []
+    for name, value in results.items():
+        rows = isinstance(value, list)
+        text = "[\n" + ",\n".join(json.dumps(row) for row in value) + "\n]" if rows else json.dumps(value, indent=1)
+        parts.append(f'"{name}": {text}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _facts(runs: int, tables: Sequence[Table], data: Path) -> Results:
+    return {
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "load": round(os.getloadavg()[0], 2),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "scikit-learn": sklearn.__version__,
+        "runs": runs,
+        "epsilons": list(EPSILONS),
+        "shared": any(table.name in FLOORS for table in tables) if tables else (data / "schemas.toml").exists(),
+    }
 
 
 def costs(tables: Sequence[Table], *, quick: bool) -> Results:
@@ -191,58 +254,6 @@ def learnt_ranges(table: Table, runs: int) -> Results:
         fits = (fit_table(table.raw, schema, budget=budget, neighbours="zero_out") for _ in range(runs))
         found[str(epsilon)] = [model.score(table.raw_test) for model in fits]
     return found
-
-
-def start_peer(folder: Path, tables: Sequence[Table], runs: int) -> subprocess.Popen[bytes] | None:
-    """Hand the tables over and let diffprivlib begin, in its own process and environment."""
-    if not PEER_PYTHON.exists():
-        print("no .venv-peers: `make bench-accuracy` builds it; going on without the peer")
-        return None
-    free = shutil.disk_usage(folder).free
-    orders = []
-    for table in sorted(tables, key=lambda t: t.X.size):
-        if 4 * (table.X.size + table.X_test.size) > free / 2:
-            continue
-        np.savez(
-            folder / f"{table.name}.npz",
-            X=table.features(table.X).astype(np.float32),
-            X_test=table.features(table.X_test).astype(np.float32),
-            y=table.y,
-            y_test=table.y_test,
-            low=table.low,
-        )
-        orders.append(peer_order(table, runs))
-    (folder / "orders.json").write_text(json.dumps(orders), encoding="utf-8")
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen([PEER_PYTHON, HERE / "accuracy_peer.py", folder], env=environment)
-
-
-def peer_order(table: Table, runs: int) -> Results:
-    """What the peer may choose among; wider where it is fast, and one run a setting where it is very slow."""
-    order = {"name": table.name, "classes": table.classes, "epsilons": EPSILONS, "trials": 3, "runs": runs}
-    if not table.classes:
-        grid: list[Results] = [{"columns": "all"}, {"columns": "numbers"}]
-    elif table.name == "mnist":
-        grid = [{"C": c, "data_norm": table.norm / 3} for c in (1e-5, 1e-4, 1e-3, 1e-2)]
-        grid.append({"C": 1e-4, "data_norm": table.norm / 6})
-        order |= {"trials": 1, "runs": 0}
-    else:
-        norms = [table.norm] if table.bounds is None else [table.norm, table.norm / 3]
-        grid = [{"C": c, "data_norm": n, "max_iter": 200} for n in norms for c in (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)]
-        order |= {"trials": 1} if table.name in SLOW else {}
-    return order | {"grid": grid}
-
-
-def finish_peer(peer: subprocess.Popen[bytes] | None, folder: Path, patience: float = 1800.0) -> Results:
-    """What the peer has found; what it has not within half an hour is left out."""
-    if peer is None:
-        return {}
-    try:
-        peer.wait(timeout=patience)
-    except subprocess.TimeoutExpired:
-        print("the peer is not done; what it has is kept")
-    answers = folder / "answers.json"
-    return dict(json.loads(answers.read_text(encoding="utf-8"))) if answers.exists() else {}
 
 
 if __name__ == "__main__":

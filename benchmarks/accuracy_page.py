@@ -6,6 +6,8 @@ import math
 import statistics
 from typing import Any
 
+from accuracy_more import all_bars, markdown, more
+
 Results = dict[str, Any]
 Bar = tuple[str, str, bool]
 SLACK, SLACK_R2 = 0.003, 0.01  # how far below a floor still counts as reached
@@ -15,24 +17,28 @@ TIME = {"adult": 1.0, "kddcup99_10pct": 3.0}
 
 
 def page(results: Results) -> str:
-    """The whole report."""
+    """The whole report, of those sections that were measured."""
     parts = [_head(results), "## Bars", _bars(results)]
-    if results["facts"]["shared"]:
-        parts += ["## At the defaults", _scores(results["tables"], results)]
-    else:
-        parts += ["## At the defaults, on what scikit-learn ships", _scores(results["tables"], results)]
-    parts += [_around(results["tables"]), _peer(results)]
-    parts += ["## Small tables", _SMALL, _scores(results["small"], results), _around(results["small"])]
-    parts += [_learnt(results), _costs(results)]
+    if results.get("tables"):
+        shipped = "" if results["facts"]["shared"] else ", on what scikit-learn ships"
+        parts += [f"## At the defaults{shipped}", _scores(results["tables"], results)]
+        parts += [_around(results["tables"]), _peer(results)]
+    if results.get("small"):
+        parts += ["## Small tables", _SMALL, _scores(results["small"], results), _around(results["small"])]
+    parts += [_learnt(results), *more(results)]
+    if results.get("costs"):
+        parts.append(_costs(results))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-_SMALL = """Weak spots to watch; nothing is asked of them by name. A few thousand rows or less, up to some sixty
-columns (a hundred for Adult), cut once from the tables above or shipped with scikit-learn."""
+_SMALL = """A few thousand rows or less, up to some sixty columns (a hundred for Adult), cut once from the tables above
+or shipped with scikit-learn."""
 
 
 def _head(results: Results) -> str:
     facts = results["facts"]
+    others = {name: day for name, day in results.get("dates", {}).items() if day != facts["date"]}
+    kept = f" Of another day: {', '.join(f'{name} ({day})' for name, day in others.items())}." if others else ""
     return f"""# Accuracy with privacy
 
 Written by `benchmarks/accuracy.py` ({facts["date"]}, {facts["seconds"]} s); one run on one machine. {facts["system"]},
@@ -40,11 +46,7 @@ load average {facts["load"]} at the start, Python {facts["python"]}, NumPy {fact
 {facts["scikit-learn"]}. Accuracy in per cent or R², on test rows; mean ± standard deviation of {facts["runs"]} runs
 with fresh noise. Every table is fitted with the same defaults; only public facts (ranges, code books, logarithms,
 classes, δ) are passed. Under zero_out a record is emptied, under replace_one it is exchanged for any other, which
-takes twice the noise."""
-
-
-def _table(heads: list[str], rows: list[list[str]]) -> str:
-    return "\n".join(["| " + " | ".join(row) + " |" for row in [heads, ["---"] * len(heads), *rows]])
+takes twice the noise.{kept}"""
 
 
 def _show(value: float, classes: int) -> str:
@@ -64,6 +66,10 @@ def _spread(values: list[float], classes: int) -> str:
     return f"{_show(statistics.mean(values), classes)} ± {_show(spread, classes)}"
 
 
+def _title(results: Results, name: str) -> str:
+    return str(results.get("tables", {}).get(name, {"title": name})["title"])
+
+
 def _word(met: bool) -> str:
     return "reached" if met else "**not reached**"
 
@@ -76,7 +82,7 @@ def _reached(row: Results, epsilon: float, place: int) -> bool:
 def _bars(results: Results) -> str:
     epsilons = results["facts"]["epsilons"]
     bars: list[Bar] = []
-    for row in results["tables"].values():
+    for row in results.get("tables", {}).values():
         if row["floors"] is None:
             continue
         asked = " / ".join(_show(floor, row["classes"]) for floor in row["floors"])
@@ -84,14 +90,14 @@ def _bars(results: Results) -> str:
         met = all(_reached(row, e, place) for place, e in enumerate(epsilons))
         within = "0.3 points" if row["classes"] else "0.01"
         bars.append((f"{row['title']} at ε = 0.1 / 1 / 8: {asked}, within {within}", " / ".join(got), met))
-    bars += [*_replacing(results), *_learning(results), _guessing(results), *_costing(results)]
-    return _table(["bar", "measured", ""], [[promise, measured, _word(met)] for promise, measured, met in bars])
+    bars += [*_replacing(results), *_learning(results), *_guessing(results), *all_bars(results), *_costing(results)]
+    return markdown(["bar", "measured", ""], [[promise, measured, _word(met)] for promise, measured, met in bars])
 
 
 def _replacing(results: Results) -> list[Bar]:
     """How far replace_one falls below zero_out with twice the noise, at worst, beyond two standard errors."""
     gaps = []
-    for row in results["tables"].values():
+    for row in results.get("tables", {}).values():
         for e, doubled in row["scores"].get("twice", {}).items():
             ours = row["scores"]["replace_one"][e]
             error = math.hypot(_error(ours), _error(doubled))
@@ -111,7 +117,7 @@ def _error(values: list[float]) -> float:
 
 def _learning(results: Results) -> list[Bar]:
     bars = []
-    for name, found in results["learnt"].items():
+    for name, found in results.get("learnt", {}).items():
         row = results["tables"][name]
         loss = statistics.mean(row["scores"]["zero_out"]["1.0"]) - statistics.mean(found["1.0"])
         promise = f"{row['title']}, ranges learnt privately: at most 1 point lost at ε = 1"
@@ -119,30 +125,31 @@ def _learning(results: Results) -> list[Bar]:
     return bars
 
 
-def _guessing(results: Results) -> Bar:
+def _guessing(results: Results) -> list[Bar]:
     """Every mean against the commonest class or the mean, small tables included, less two standard errors."""
-    below = []
-    for row in [*results["tables"].values(), *results["small"].values()]:
+    below, rows = [], [*results.get("tables", {}).values(), *results.get("small", {}).values()]
+    for row in rows:
         for relation in ("zero_out", "replace_one"):
             for e, values in row["scores"][relation].items():
                 lost = row["guess"] - statistics.mean(values) - 2 * _error(values)
                 if lost > 0.001:
                     below.append(f"{row['title']}, {relation}, ε = {float(e):g}")
     promise = "never worse than the commonest class or the mean, small tables too (by two standard errors and 0.001)"
-    return promise, "worse: " + "; ".join(below) if below else "nowhere worse", not below
+    return [(promise, "worse: " + "; ".join(below) if below else "nowhere worse", not below)] if rows else []
 
 
 def _costing(results: Results) -> list[Bar]:
-    costs, tables = results["costs"], results["tables"]
-    bars: list[Bar] = []
+    costs, bars = results.get("costs"), list[Bar]()
+    if not costs:
+        return bars
     for name, most in TIME.items():
         if name in costs["times"]:
             ratio = costs["times"][name]["ratio"]
-            promise = f"{tables[name]['title']}: time of a fit ÷ scikit-learn's, at most {most:g}"
+            promise = f"{_title(results, name)}: time of a fit ÷ scikit-learn's, at most {most:g}"
             bars.append((promise, f"{ratio:.2f}", ratio <= most))
     for name, found in costs["memory"].items():
         extra = found["ratio"]
-        promise = f"{tables[name]['title']}: memory of a fit ÷ the matrix, at most {MEMORY}"
+        promise = f"{_title(results, name)}: memory of a fit ÷ the matrix, at most {MEMORY}"
         bars.append((promise, f"{extra:.2f}", extra <= MEMORY))
     worst = max(costs["limits"], key=lambda row: row["coefficients"])
     met = worst["coefficients"] <= LIMIT
@@ -153,7 +160,7 @@ def _costing(results: Results) -> list[Bar]:
 
 
 def _scores(tables: Results, results: Results) -> str:
-    peers = results["peer"].get("tables", {})
+    peers = results.get("peer", {}).get("tables", {})
     asked = any(row["floors"] for row in tables.values())
     heads = ["table", "ε", *(["asked", "zero_out", ""] if asked else ["zero_out"]), "replace_one", "diffprivlib", "its"]
     lines = []
@@ -170,7 +177,7 @@ def _scores(tables: Results, results: Results) -> str:
             line.append(_spread(row["scores"]["replace_one"][key], classes))
             line += [_spread(peer["runs"], classes), _setting(peer["best"])] if peer else ["–", ""]
             lines.append(line)
-    return _table(heads, lines)
+    return markdown(heads, lines)
 
 
 def _setting(setting: Results) -> str:
@@ -201,11 +208,11 @@ def _around(tables: Results) -> str:
         )
     if any(row["delta"] < 1e-5 for row in tables.values()):
         text += " Where 1e-5 is not below one over the number of rows, which privet refuses, δ is smaller than asked."
-    return f"{text}\n\n{_table(heads, lines)}"
+    return f"{text}\n\n{markdown(heads, lines)}"
 
 
 def _peer(results: Results) -> str:
-    peer = results["peer"]
+    peer = results.get("peer")
     if not peer:
         return "The peer was not run."
     versions = peer["versions"]
@@ -218,10 +225,10 @@ promises (ε, 0) under replace_one, so its column compares with that one."""
 
 
 def _learnt(results: Results) -> str:
-    if not results["learnt"]:
+    if not results.get("learnt"):
         return ""
     lines = []
-    for name, found in results["learnt"].items():
+    for name, found in results.get("learnt", {}).items():
         row = results["tables"][name]
         for e, values in found.items():
             public = _spread(row["scores"]["zero_out"][e], row["classes"])
@@ -231,14 +238,14 @@ def _learnt(results: Results) -> str:
 The ranges of all numbers are left out of the schema and learnt from the same budget (`fit_table`, zero_out); code
 books and logarithms stay public.
 
-{_table(["table", "ε", "public ranges", "learnt ranges"], lines)}"""
+{markdown(["table", "ε", "public ranges", "learnt ranges"], lines)}"""
 
 
 def _costs(results: Results) -> str:
     costs = results["costs"]
     clock = [
         [
-            results["tables"][name]["title"],
+            _title(results, name),
             f"{min(t['privet']):.3f}",
             f"{min(t['scikit-learn']):.3f}",
             f"{t['ratio']:.2f}",
@@ -246,7 +253,7 @@ def _costs(results: Results) -> str:
         for name, t in costs["times"].items()
     ]
     space = [
-        [results["tables"][name]["title"], f"{m['input'] / 1e6:.0f}", f"{m['extra'] / 1e6:.0f}", f"{m['ratio']:.2f}"]
+        [_title(results, name), f"{m['input'] / 1e6:.0f}", f"{m['extra'] / 1e6:.0f}", f"{m['ratio']:.2f}"]
         for name, m in costs["memory"].items()
     ]
     far = [
@@ -259,17 +266,17 @@ def _costs(results: Results) -> str:
             "Seconds of one fit at ε = 1 (replace_one), and of scikit-learn's `LogisticRegression()` on the same\n"
             f"encoded matrix, in turn; the best of {len(next(iter(costs['times'].values()))['privet'])}."
         )
-        parts.append(_table(["table", "privet", "scikit-learn", "ratio"], clock))
+        parts.append(markdown(["table", "privet", "scikit-learn", "ratio"], clock))
     parts.append(
         "Memory of one fit in a process of its own: the peak of the resident set less what was resident before (the\n"
         "matrix among it), by the size of the float64 matrix."
     )
-    parts.append(_table(["table", "matrix, MB", "extra, MB", "ratio"], space))
+    parts.append(markdown(["table", "matrix, MB", "extra, MB", "ratio"], space))
     parts.append(
         "Coefficients at ε = 1e6 and defaults: the largest difference from scikit-learn's unpenalised solution,\n"
         "divided by the largest coefficient, intercept included. With code books beside a constant that solution is\n"
         "not unique, so only the numbers are used there; the last column has the whole table: the largest difference\n"
         "of a predicted probability, or of a prediction in [−1, 1], on test rows."
     )
-    parts.append(_table(["table", "coefficients", "predictions"], far))
+    parts.append(markdown(["table", "coefficients", "predictions"], far))
     return "\n\n".join(parts)
