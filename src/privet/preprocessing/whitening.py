@@ -43,8 +43,8 @@ class Whitening:
 
     @classmethod
     def of(cls, mean: Vector, matrix: Vector) -> "Whitening":
-        """The map with the matrix rounded to what keeps sums exact: 2^-19 of a column's norm, or less."""
-        most = _ROOM - _BITS - math.ceil(math.log2(max(len(matrix), 1)) / 2) - 1
+        """The map with the matrix rounded to what keeps sums exact: by 2^-19 of a column's norm, to 4096 features."""
+        most = _ROOM - _BITS - math.ceil(math.log2(max(len(matrix), 1)) / 2)
         exponents = np.frexp(np.linalg.norm(matrix, axis=0))[1]
         steps = np.ldexp(1.0, exponents - most)
         units = np.trunc(matrix / steps)

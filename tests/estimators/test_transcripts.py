@@ -1,0 +1,189 @@
+"""Neighbouring tables on one transcript: the same numbers are released, and what noise is added to hardly differs.
+
+Gaussian releases that depend on each other cost what they cost one by one if each one's sensitivity holds whatever was
+released before (docs/proofs/whitening.md, section 3). So here what was released before is fixed, and a whole fit runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from privet.arrays import IntArray
+from privet.estimators import LinearRegression, LogisticRegression, preparing
+from privet.noise import add_gaussian
+from privet.plan import Meter
+from privet.plan import meter as room
+from privet.preprocessing import whitening
+from privet.privacy import sensitivity_factor
+from privet.problems import linear_model
+from privet.sums import glm_sum, gram_sum
+
+ROWS = 700
+RNG = np.random.default_rng(5)
+REST = RNG.normal(size=(ROWS, 3)) @ RNG.normal(size=(3, 3))
+CELLS: list[list[float]] = [
+    [np.nan] * 3,
+    [np.inf, -np.inf, np.inf],
+    [1e308, -1e308, 0.0],
+    [-1e308, 1e308, -1e308],  # whose label is most unlikely
+    [0.0] * 3,
+    [1.0, 1.0, 5e-324],
+]
+
+
+Noised = tuple[str, IntArray, Fraction]
+"""A release's name, whole numbers that noise is added to, and their step in units of that noise."""
+
+
+class Transcript:
+    """What noise is added to, release by release; all runs after the first one are told what the first one was."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.told: list[Any] = []
+        self.sums: list[Noised] = []
+        counted = Meter._counted
+
+        def named(meter: Meter, name: str) -> Any:
+            self._name = name
+            return counted(meter, name)
+
+        def heard(units: Any, *, step: float, noise_stddev: float, random: Any) -> Any:
+            self.sums.append((self._name, np.ravel(units).astype(np.int64), Fraction(step) / Fraction(noise_stddev)))
+            place = len(self.sums) - 1
+            if place == len(self.told):
+                self.told.append(add_gaussian(units, step=step, noise_stddev=noise_stddev, random=random))
+            return self.told[place]
+
+        patch.setattr(Meter, "_counted", named)
+        patch.setattr(room, "add_gaussian", heard)
+        patch.setattr(preparing, "one_row_each", lambda people, random: np.unique(people, return_index=True)[1])
+
+    def of(self, fit: Callable[[], Any]) -> list[Noised]:
+        self.sums = []
+        fit()
+        return self.sums
+
+
+def most_moved(one: list[Noised], other: list[Noised]) -> dict[str, Fraction]:
+    """By release, the largest squared move in units of its noise."""
+    assert [(name, step) for name, _, step in one] == [(name, step) for name, _, step in other]
+    moved: dict[str, Fraction] = {}
+    for (name, units, step), (_, more, _) in zip(one, other, strict=True):
+        difference = (units - more).astype(object)
+        square = int(difference @ difference) * step**2
+        whole = square + (moved.get(name, Fraction(0)) if name.startswith("second moment") else 0)  # in two parts
+        moved[name] = max(moved.get(name, Fraction(0)), whole)
+    return moved
+
+
+def planned(model: Any) -> dict[str, Fraction]:
+    """The squared sensitivity of each release, in units of its noise, that the guarantee counts with."""
+    factor = sensitivity_factor(model.neighbours)
+    return {r.name: (Fraction(factor) / Fraction(r.noise_multiplier)) ** 2 for r in model.plan_.releases}
+
+
+def fitted(model: Any, cells: list[float] | None, kind: str) -> None:
+    """A fit with the record in front of the others, or without it."""
+    copies = 0 if cells is None else 2 if kind == "people" else 1
+    X = np.vstack([np.tile(np.zeros(3) if cells is None else cells, (copies, 1)), REST])
+    empty = cells is not None and np.isnan(cells).all()
+    y = np.append(np.full(copies, np.nan if empty else 1.0), REST[:, 0] > 0)
+    given: dict[str, Any] = {}
+    if kind == "weights":
+        given["sample_weight"] = np.append(np.ones(copies), np.linspace(0, 1, ROWS))
+    if kind == "people":  # others have a row each; the one in front has two
+        given["groups"] = np.append(np.full(copies, -7), np.arange(ROWS)) if copies else np.arange(ROWS)
+    model.fit(sparse.csr_matrix(X) if kind == "sparse" else X, y, **given)
+
+
+def check(neighbours: Any, kind: str, patch: pytest.MonkeyPatch, mutant: Any = lambda patch: None) -> None:
+    """Fit each neighbour on one transcript, and compare."""
+    transcript = Transcript(patch)
+    mutant(patch)
+    settings: dict[str, Any] = {"neighbours": neighbours, "random_state": 1, "max_iter": 3}
+    if neighbours == "add_remove":
+        settings["records"] = ROWS
+    if kind == "weights":
+        settings["max_weight"] = 1.0
+    model: Any = LogisticRegression(8, classes=[0, 1, 2] if kind == "several" else [0, 1], **settings)
+    if kind == "regression":
+        model = LinearRegression(8, **settings)
+    among: dict[str, list[Any]] = {"add_remove": [None], "zero_out": CELLS[:1], "replace_one": CELLS}
+    bases = among[neighbours]
+    found = {str(cells): transcript.of(partial(fitted, model, cells, kind)) for cells in [*bases, *CELLS]}
+    limits, most = planned(model), dict.fromkeys(planned(model), Fraction(0))
+    for one in bases:
+        for other in CELLS:
+            for name, moved in most_moved(found[str(one)], found[str(other)]).items():
+                assert moved <= limits[name], name
+                most[name] = max(most[name], moved)
+    assert {"second moment 1", "whitened norms 1", "gradients"} <= set(most)
+    assert ("calibration" in most) == (kind != "regression")
+    assert all(moved > 0 for moved in most.values())
+
+
+RELATIONS = ["replace_one", "zero_out", "add_remove"]
+CASES = [
+    (kind, each) for kind in ("records", "people", "weights", "several", "regression", "sparse") for each in RELATIONS
+]
+MEDIUM = [pytest.param(*case, marks=pytest.mark.medium) for case in CASES if case != ("people", "zero_out")]
+
+
+@pytest.mark.parametrize(("kind", "neighbours"), [("people", "zero_out"), *MEDIUM])
+def test_one_record_moves_no_release_by_more_than_is_planned(
+    kind: str, neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranges, norms, second moments, whitened norms, gradients, recalibration: in fractions, and each of them moves."""
+    check(neighbours, kind, monkeypatch)
+
+
+def an_empty_record_has_a_norm(patch: pytest.MonkeyPatch) -> None:
+    right = whitening._histogram
+    patch.setattr(whitening, "_histogram", lambda norms, expected: right(np.nan_to_num(norms), expected))
+
+
+def a_person_s_rows_are_counted_one_by_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(preparing, "one_row_each", lambda people, random: np.arange(len(people)))
+
+
+def noise_for_one_step_on_each_of_five(patch: pytest.MonkeyPatch) -> None:
+    right = Meter.noise_stddev
+    fewer = {"calibration": 5**-0.5}
+    patch.setattr(Meter, "noise_stddev", lambda self, name, **more: right(self, name, **more) * fewer.get(name, 1.0))
+
+
+def rows_are_as_long_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(linear_model, "gram_sum", lambda table: replace(gram_sum(table), units=2 * gram_sum(table).units))
+
+
+def scores_are_not_bounded(patch: pytest.MonkeyPatch) -> None:
+    def longer(*given: Any, **named: Any) -> Any:
+        total = glm_sum(*given, **named)
+        return replace(total, units=4 * total.units) if named["shape"] == (2,) else total
+
+    patch.setattr(linear_model, "glm_sum", longer)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("mutant", "kind"),
+    [
+        (an_empty_record_has_a_norm, "records"),
+        (a_person_s_rows_are_counted_one_by_one, "people"),
+        (noise_for_one_step_on_each_of_five, "records"),
+        (rows_are_as_long_as_they_come, "records"),
+        (scores_are_not_bounded, "records"),
+    ],
+)
+def test_known_ways_to_break_it_are_seen(mutant: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above fails on each mutant."""
+    with pytest.raises(AssertionError):
+        check("zero_out", kind, monkeypatch, mutant)

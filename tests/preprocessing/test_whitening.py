@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from privet.arrays import Vector
+from privet.geometry import whole_space
+from privet.losses import LogisticLoss, Ridge
+from privet.plan import Meter, Plan
+from privet.preprocessing.scaling import Scaling
+from privet.preprocessing.whitening import Whitener, Whitening
+from privet.problems import LinearProblem
+from privet.randomness import fixed_seed_invalidates_guarantee
+from privet.sums import bounded_table
+
+RNG = np.random.default_rng(0)
+
+
+def whitening(columns: int, seed: int = 0) -> Whitening:
+    """A map whose columns are as short and as long as they may become."""
+    rng = np.random.default_rng(seed)
+    scales = 10.0 ** rng.uniform(-6, 6, size=columns)
+    return Whitening.of(rng.uniform(-1, 1, size=columns), rng.normal(size=(columns, columns)) * scales)
+
+
+def exact(found: Whitening, row: Vector, *, bits: int = 26) -> list[float]:
+    """One row's image by whole numbers of any length; the last two operations are floats', value by value."""
+    whole = [round(Fraction(float(x)) * 2**bits) for x in row]
+    sums = [sum(w * int(u) for w, u in zip(whole, column, strict=True)) for column in found.units.T]
+    return [
+        float(total) * (float(step) * 2.0**-bits) - float(origin)
+        for total, step, origin in zip(sums, found.steps, found.origin, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 17, 64, 130])
+def test_an_image_is_that_of_whole_numbers(columns: int) -> None:
+    """Bit by bit what Python's integers say, for rows in general, at the corners and along a column of the matrix.
+
+    Mutant: rows that are not rounded, whose sums are not exact.
+    """
+    found = whitening(columns)
+    rows = np.vstack(
+        [
+            RNG.uniform(-1, 1, size=(4, columns)),
+            RNG.choice([-1.0, 1.0], size=(2, columns)),
+            np.sign(found.units[:, 0]),
+            np.zeros(columns),
+        ]
+    )
+    assert found.rows(rows).tolist() == [exact(found, row) for row in rows]
+    if columns >= 17:
+        assert ((rows - found.mean) @ found.matrix).tolist() != [exact(found, row) for row in rows]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 16, 17, 1024, 2000, 4096])
+def test_no_partial_sum_leaves_what_floats_can_count(columns: int) -> None:
+    """Σ|x u| ≤ 2^53 for every row in [-1, 1], whatever the order; and the matrix is what it was to 2^-19 of a column.
+
+    A matrix of equal entries, the worst there is: by Cauchy and Schwarz none is further out.
+    """
+    matrix = np.full((columns, 3), 1.0) * [1 - 2.0**-53, 2.0**-70, 0.7]
+    found = Whitening.of(np.zeros(columns), matrix)
+    assert (np.abs(found.units).sum(axis=0) * 2.0**26 <= 2**53).all()
+    assert (np.abs(found.matrix - matrix) <= 2.0**-19 * np.linalg.norm(matrix, axis=0)).all()
+
+
+def test_a_row_s_image_depends_on_that_row_alone() -> None:
+    """Alone, in company, in another order or layout, sparse or dense, in another block: the same table, the same norms.
+
+    See docs/proofs/whitening.md, section 2.
+    """
+    columns = 20
+    scaling = Scaling(
+        low=np.full(columns, -1.0), high=np.full(columns, 1.0), intercept=True, norm=5.0, whitening=whitening(columns)
+    )
+    rows = np.where(RNG.random((4096 + 70, columns)) < 0.3, 0.0, RNG.uniform(-1.2, 1.2, size=(4096 + 70, columns)))
+
+    def images(X: Any) -> Vector:
+        table = bounded_table(X, row_norm=1.0, prepare=scaling.prepare)
+        return np.column_stack([table.units, table.inverse_norms, scaling.norms(X)])
+
+    whole = images(rows)
+    order = RNG.permutation(len(rows))
+    assert np.array_equal(images(np.asfortranarray(rows[order])), whole[order])
+    assert np.array_equal(images(sparse.csr_matrix(rows)), whole)
+    assert np.array_equal(images(rows[1:]), whole[1:])  # the first record leaves, and blocks begin elsewhere
+    for place in (0, 1, 63, 4095, 4096, 4165):
+        assert np.array_equal(images(rows[[place]]), whole[[place]])
+
+
+def test_two_rounds_are_one_map() -> None:
+    """`after` is the second map on what the first one made, to the rounding of the matrix."""
+    first = Whitening.of(np.array([0.25, -0.5, 0.0]), RNG.normal(size=(3, 3)))
+    mean, matrix = RNG.normal(size=3), RNG.normal(size=(3, 3))
+    rows = RNG.uniform(-1, 1, size=(50, 3))
+    np.testing.assert_allclose(first.after(mean, matrix).rows(rows), (first.rows(rows) - mean) @ matrix, atol=1e-4)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_coefficients_come_back_in_the_data_s_units(intercept: bool) -> None:
+    """A model on whitened rows and its unscaled form predict the same inside the ranges."""
+    found = Whitening.of(np.array([0.25, -0.5]) * intercept, RNG.normal(size=(2, 2)))
+    low, high = np.array([-3.0, 4.0]), np.array([1.0, 10.0])
+    scaling = Scaling(low=low, high=high, intercept=intercept, norm=1.5, centred=True, whitening=found)
+    X, theta = RNG.uniform(low, high, size=(20, 2)), RNG.normal(size=(2 + intercept, 3))
+    coef, origin = scaling.unscaled(theta)
+    np.testing.assert_allclose(X @ coef.T + origin, scaling.prepare(X) @ theta, atol=1e-6)
+
+
+def run(whitener: Whitener, X: Vector, scaling: Scaling, *, noise: float = 1e-3) -> Scaling:
+    """The scaling that is learnt, of records without labels worth the name."""
+    loss = LogisticLoss(labels="zero_one")
+
+    def posed(each: Scaling) -> LinearProblem:
+        table = bounded_table(X, row_norm=1.0, prepare=each.prepare)
+        return LinearProblem(loss, table, np.zeros(len(X)), domain=whole_space(), ridge=Ridge(alpha=0.0))
+
+    plan = Plan(releases=whitener.releases(lambda share: noise), records=len(X), neighbours="replace_one")
+    meter = Meter(plan, random=fixed_seed_invalidates_guarantee(1))
+    found = whitener.run(scaling, posed, lambda each: each.norms(X), meter)
+    meter.finish()
+    return found
+
+
+@pytest.mark.parametrize("shares", [(0.1,), (0.1, 0.1)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_with_the_noise_off_rows_are_white(shares: tuple[float, ...], intercept: bool) -> None:
+    """E z zᵀ = I, with a mean of 0 if there is an intercept, for features that are correlated and far from centred.
+
+    Rows of 16 bits: 1 % in each entry. No tail is cut: the norm found is that of the longest row, or a bin above it.
+    """
+    rng = np.random.default_rng(2)
+    X = np.clip(0.3 + rng.normal(size=(5_000, 3)) @ [[0.2, 0.1, 0.0], [0.0, 0.1, 0.1], [0.0, 0.0, 0.02]], -1, 1)
+    scaling = Scaling(low=np.full(3, -1.0), high=np.full(3, 1.0), intercept=intercept, norm=math.sqrt(3))
+    found = run(Whitener(columns=3, intercept=intercept, shares=shares, tail=0.0), X, scaling)
+    rows = found.turned(X.copy())
+    np.testing.assert_allclose(rows.T @ rows / len(rows), np.eye(3), atol=0.01)
+    if intercept:
+        np.testing.assert_allclose(rows.mean(axis=0), 0.0, atol=0.01)
+    longest = found.norms(X).max()
+    assert longest <= found.norm <= 1.5 * longest
+    assert found.constant == 1.0
+
+
+def test_noise_alone_is_not_taken_for_a_direction() -> None:
+    """Of a table of noise's size nothing is stretched beyond what `floor` allows, and nothing is infinite."""
+    X = np.full((10, 3), 0.5)  # constant columns: no variance at all
+    scaling = Scaling(low=np.full(3, -1.0), high=np.full(3, 1.0), intercept=True, norm=math.sqrt(3))
+    for noise in (1e-3, 1.0, 1e3, 1e6):
+        found = run(Whitener(columns=3, intercept=True, shares=(0.1, 0.1)), X, scaling, noise=noise)
+        assert found.whitening is not None
+        assert np.isfinite(found.whitening.matrix).all()
+        assert np.isfinite(found.prepare(X)).all()
+        assert 0 < found.norm < math.inf
