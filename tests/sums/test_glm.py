@@ -20,7 +20,7 @@ from privet.errors import InvalidParameter
 from privet.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss, loss_named
 from privet.sums import blocks, bounded_table
 from privet.sums import glm as room
-from privet.sums.glm import glm_sum, gram_sum, scalar_sum
+from privet.sums.glm import glm_sum, gram_sum, rounded, scalar_sum, scores
 
 pytestmark = pytest.mark.usefixtures("both_paths")
 
@@ -351,3 +351,18 @@ def test_a_full_lattice_does_not_overflow() -> None:
         assert units * most <= 2**61
     with pytest.raises(InvalidParameter, match="at most 4,095 records"):
         p.gradient_sum(np.zeros(1), rule=Clip(clip=1.0), max_records=4095)
+
+
+@pytest.mark.parametrize("n", [0, 1, 65, 4097])
+def test_scores_are_exact_and_each_record_s_own(n: int) -> None:
+    """⟨x, θ⟩ in fractions for θ as it is rounded, dense or sparse, whatever the block; alone as in company."""
+    rng = np.random.default_rng(4)
+    rows, theta = rng.normal(size=(n, 7)) * (rng.random((n, 7)) < 0.5), rng.normal(size=7) * 10.0 ** rng.uniform(-3, 3)
+    table = bounded_table(rows, row_norm=1.5)
+    found = scores(table, theta)
+    assert found.tolist() == scores(bounded_table(sparse.csr_matrix(rows), row_norm=1.5), theta).tolist()
+    units, step = rounded(theta)
+    for i in {0, n // 2, n - 1} & set(range(n)):
+        whole = sum(int(x) * int(t) for x, t in zip(table.units[i], units, strict=True))
+        assert Fraction(float(found[i])) == whole * Fraction(table.step) * Fraction(step)
+        assert scores(bounded_table(rows[[i]], row_norm=1.5), theta)[0] == found[i]

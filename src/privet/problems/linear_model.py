@@ -96,13 +96,18 @@ class LinearModel(ABC):
         return self._scalars(lambda z, y: value(z, y) - centre, theta, clip, None, max_records)
 
     def along(self, theta: Vector, rows: _Part, *, columns: int) -> Self:
-        """The same records and labels, with rows of norm at most 1 that are a function of ⟨x, θ⟩; no penalty."""
+        """The same records and labels, with rows of norm at most 1 that are a function of ⟨x, θ⟩; no penalty.
+
+        `rows` works number by number, in operations that IEEE 754 rounds, so that no record shows in another's row.
+        An empty record stays empty, and nothing warns.
+        """
         other = copy(self)
         other.row_norm, other.shape = 1.0, (columns,)
         other.domain, other.ridge = whole_space(), Ridge(alpha=0.0)
 
         def scored(table: Table) -> Table:
-            return bounded_table(rows(scores(table, theta)), row_norm=1.0, keep=table.inverse_norms > 0)
+            with np.errstate(all="ignore"):
+                return bounded_table(rows(scores(table, theta)), row_norm=1.0, keep=table.inverse_norms > 0)
 
         other._map_tables(scored)
         return other
