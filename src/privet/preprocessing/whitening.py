@@ -188,7 +188,10 @@ def _histogram(norms: Vector, expected: float) -> Any:
 
 def _quantile(counts: Vector, expected: float, allowed: float, stddev: float) -> float:
     """The norm above which not clearly more than the allowed number of rows lie; post-processing."""
-    beyond = np.cumsum(counts[::-1])
-    clear = beyond > allowed + _BELIEVED * stddev * np.sqrt(np.arange(1, _BINS + 1))
-    place = _BINS - 1 - int(np.argmax(clear)) if clear.any() else _BINS // 3  # the expected norm
-    return float(_edges(expected)[max(place, _BINS // 6)])
+    beyond = np.cumsum(counts[::-1])[::-1]
+    clear = beyond > allowed + _BELIEVED * stddev * np.sqrt(np.arange(_BINS, 0, -1))
+    # upwards to the first bin that is not: from the top down, noise alone would stand out of some bin too often
+    shortest = _BINS // 6
+    longer = int(np.argmin(np.append(clear[shortest:], False)))
+    place = shortest + longer - 1 if longer else _BINS // 3  # the expected norm
+    return float(_edges(expected)[place])
