@@ -18,7 +18,7 @@ THETA, POINT = np.array([0.5, -1.0, 2.0]), np.array([0.7, -0.3])
 
 
 def pair(score: Vector) -> Vector:
-    return np.column_stack([np.clip(score, -2, 2), np.ones_like(score)]) / np.sqrt(5)
+    return np.asarray(np.column_stack([np.clip(score, -2, 2), np.ones_like(score)]) / np.sqrt(5))
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "people"])

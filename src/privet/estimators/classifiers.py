@@ -123,9 +123,10 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
 class LogisticRegression(WithIntervals, LinearClassifier):
     """Logistic regression, binary or multinomial, under one budget.
 
-    Promise: `guarantee_` meets (epsilon, delta): ranges of features (if not given), the features' second moment and
-    every gradient are covered by it. No setting needs tuning; `max_iter` and `alpha` are there for who must.
-    Theorem: see `privet.solvers.fixed_hessian_descent`; composition is exact.
+    Promise: `guarantee_` meets (epsilon, delta): ranges of features (if not given), the features' second moments and
+    norms, every gradient and what makes probabilities honest are covered by it. No setting needs tuning; `max_iter` and
+    `alpha` are there for who must.
+    Theorem: Gaussian releases of bounded sums compose exactly; docs/proofs/whitening.md, docs/proofs/sums.md.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class PoissonRegressor(LinearRegressor):
     more records and budget there are.
 
     Promise: `guarantee_` meets (epsilon, delta) and covers all of that. Privacy rests on the clip, not on the cap.
-    Theorem: see `privet.solvers.fixed_hessian_descent`; composition is exact.
+    Theorem: Gaussian releases of bounded sums compose exactly; docs/proofs/whitening.md.
 
     Parameters
     ----------

@@ -96,8 +96,8 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
 class LinearRegression(WithIntervals, LinearRegressor):
     """Least squares under one budget.
 
-    Promise: `guarantee_` meets (epsilon, delta): ranges (if not given), the features' second moment and every gradient
-    are covered by it. Theorem: see `privet.solvers.fixed_hessian_descent`; composition is exact.
+    Promise: `guarantee_` meets (epsilon, delta): ranges (if not given), the features' second moments and every gradient
+    are covered by it. Theorem: Gaussian releases of bounded sums compose exactly; docs/proofs/whitening.md.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class QuantileRegressor(LinearRegressor):
 
     Promise: `guarantee_` meets (epsilon, delta). A record's gradient is at most max(quantile, 1 − quantile) long by
     nature, so nothing is clipped and no tail of the target, however long, has more influence than that.
-    Theorem: `privet.losses.SmoothedQuantileLoss`, `privet.solvers.fixed_hessian_descent`.
+    Theorem: `privet.losses.SmoothedQuantileLoss`; docs/proofs/whitening.md.
 
     Parameters
     ----------
