@@ -47,6 +47,7 @@ def test_probabilities_are_better_than_a_constant_s(classes: int) -> None:
     assert gained > 0.75
 
 
+@pytest.mark.medium
 @pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")  # of ranges that noise says are none
 @pytest.mark.parametrize("rows", [0, 1, 2])
 @pytest.mark.parametrize("kind", ["two", "three", "no intercept", "people", "sparse", "regression"])
@@ -66,6 +67,7 @@ def test_hardly_any_record_is_no_error(rows: int, kind: str) -> None:
     assert np.isfinite(model.coef_).all()
 
 
+@pytest.mark.medium
 @pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")  # of ranges that noise says are none
 @pytest.mark.parametrize("epsilon", [4, 1e6])
 @pytest.mark.parametrize("kind", ["constant", "equal", "missing", "vast", "offset"])

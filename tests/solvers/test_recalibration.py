@@ -56,6 +56,7 @@ def run(found: Recalibration, problem: Any, theta: Vector, *, noise: float = 1e-
     return better * SHRINK
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("people", [False, True])
 @pytest.mark.parametrize(("too", "off"), [(4.0, 1.0), (0.2, -2.0), (1.0, 0.0)])
 def test_slope_and_intercept_come_back(too: float, off: float, people: bool) -> None:
@@ -69,6 +70,7 @@ def test_slope_and_intercept_come_back(too: float, off: float, people: bool) -> 
     assert np.linalg.norm(right[:-1]) == pytest.approx(np.linalg.norm(TRUTH[:-1]), rel=0.03)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("too", [4.0, 1.0, 0.25])
 def test_the_temperature_comes_back(too: float) -> None:
     """Noise off: of several classes, the slope at which the loss is least, to 3 %; intercepts stay."""
