@@ -32,8 +32,7 @@ def test_probabilities_are_better_than_a_constant_s(classes: int) -> None:
 
     4,000 rows to learn from, 4,000 to look at. Over 20 seeds of data and noise 0.97 of it is gained, with a standard
     deviation of 0.02 and never less than 0.91, so the threshold is beyond ten of those: a false-positive rate below
-    1e-6. A defect that costs a third of the gain is seen with power above 0.99. Mutant: the norm of whitened rows from
-    the highest bin that noise alone stands out of, which with some seeds was worse than the constant.
+    1e-6. A defect that costs a third of the gain is seen with power above 0.99.
     """
     X, y = table(1, 4_000, classes)
     fresh, truth = table(2, 4_000, classes)
