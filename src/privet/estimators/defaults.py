@@ -56,9 +56,10 @@ def whitener_for(task: Task, *, columns: int, intercept: bool, effective: float)
     Chosen on training rows of the shared tables and on made-up ones.
     """
     several, each = task == "several", effective / (columns + intercept)
-    if effective < _WORTH_WHITENING or each < (0.7 if several else 3.0) or columns > MOST_COLUMNS:
+    # where columns are many, most directions drown, and a Hessian that tells how far to step does as well
+    if effective < _WORTH_WHITENING or each < max(2.0 if several else 3.0, columns / 40) or columns > MOST_COLUMNS:
         return None
-    shares = (0.07, 0.13) if each >= (2.0 if several else 10.0) else (0.15,)
+    shares = (0.07, 0.13) if several or each >= 10.0 else (0.15,)
     if each >= PLENTY:  # one round finds all that there is, and rows are read less often
         shares = (0.1,)
     tail = 0.02 * min(1.0, 50.0 / each)  # what is shortened biases, what is not is noise
