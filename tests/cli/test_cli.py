@@ -123,7 +123,8 @@ def test_profile_is_the_profile() -> None:
     """The deltas are profile's at the epsilons asked for; without any, a round grid from 0 to where delta vanishes."""
     record = told(f"profile {FLAGS} --epsilon 0.5 --epsilon 2")
     expected = accounting.profile(RUN, [0.5, 2.0], neighbours="add_remove")
-    assert (record["epsilon"], record["delta"]) == ([0.5, 2.0], expected.tolist())
+    assert record["epsilon"] == [0.5, 2.0]
+    assert record["delta"] == pytest.approx(expected.tolist(), rel=1e-12)  # points share lines
     grid = told(f"profile {FLAGS}")
     assert grid["epsilon"][0] == 0
     assert 6 <= len(grid["epsilon"]) <= 13
@@ -363,7 +364,7 @@ def test_plan_says_what_a_fit_would_release_without_a_table(tmp_path: Path) -> N
     flags = f"plan {schema} --records 5000 --epsilon 1 --delta 1e-6"
     shown = said(flags)
     assert shown.startswith("Plan for 5,000 records, replace_one, epsilon <= 1 at delta = 1e-06")
-    assert all(name in shown for name in ("ranges: octaves", "second moment XᵀX", "gradients"))
+    assert all(name in shown for name in ("ranges: octaves", "second moment 1", "gradients"))
     stored = plan_from_json(said(f"{flags} --json"))
     assert str(stored) == shown.rstrip("\n")
     assert stored.guarantee().epsilon <= 1

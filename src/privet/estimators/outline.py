@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _NORM_SHARE = 0.03  # of the budget, spent on the norms of rows
 _CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
 _CALIBRATION_SHARE = 0.1  # of the budget, for honest probabilities
+_SEEN = 40.0  # standard deviations from which norms are read off finer bins than octaves
 _MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
 
 
@@ -227,14 +228,14 @@ def _norm_finder(
     by_norm = model.row_norm is not None and model.bounds is None
     if by_norm or size.columns == 1 or count / noise * math.sqrt(_NORM_SHARE) <= _CLEAR:
         return None
-    both = model.fit_intercept and not model.inference and (known is None or known.may_be_centred)
+    both, least = model.fit_intercept and not model.inference and (known is None or known.may_be_centred), 0.0
     if whitener is not None:  # which centres rows itself, and where there is plenty learns their norms, too
         if len(whitener.shares) == 1 and count / noise >= PLENTY * size.columns:
             return None
-        both = False
+        least = _SEEN
     lengths = ("norm", "centred norm") if both else ("norm",)
     seen = stands_out(len(lengths), count, noise, model.neighbours) * math.sqrt(_NORM_SHARE)
-    return RangeFinder(columns=lengths, what="row norms").sized(seen)
+    return RangeFinder(columns=lengths, what="row norms").sized(max(seen, least))
 
 
 def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, effective: float) -> Whitener | None:
