@@ -33,6 +33,14 @@ _NAMED: dict[type, str] = {Newton: "newton", ObjectivePerturbation: "objective",
 _CONSTANT = 0.25  # effective sample size a column at which the constant is as long as a row
 LITTLE = 0.3  # effective sample size a column below which a model tends to the majority, or the mean
 MOST_COLUMNS = 2_000  # of which a private XᵀX is worth having
+# effective sample size from which norms and second moments can be told from noise
+_WORTH_WHITENING: dict[Task, float] = {
+    "binary": 300.0,
+    "several": 100.0,
+    "regression": 200.0,
+    "counts": 300.0,
+    "quantile": 300.0,
+}
 PLENTY = 1_000.0  # effective sample size a column beyond which noise hardly matters
 _ENOUGH = 60  # steps on whitened rows
 _STEPS = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
@@ -56,7 +64,7 @@ def whitener_for(task: Task, *, columns: int, intercept: bool, effective: float)
     """
     several, each = task == "several", effective / (columns + intercept)
     # where columns are many, most directions drown, and a Hessian that tells how far to step does as well
-    enough = effective >= (100.0 if several else 300.0) and each >= max(3.0, columns / 40)
+    enough = effective >= _WORTH_WHITENING[task] and each >= max(3.0, columns / 40)
     if not enough or columns > MOST_COLUMNS:
         return None
     shares = (0.07, 0.13) if several or each >= 10.0 else (0.15,)
