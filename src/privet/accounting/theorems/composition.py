@@ -225,7 +225,7 @@ def _hockey_stick(step: float, count: int, epsilon: float, sign: int = 1) -> flo
     """Return Σ_j P(j) (1 − e^{epsilon − (count − 2j) step})₊, an upper bound (sign < 0: a lower one), to rounding."""
     if epsilon >= count * step * (1.0 - 4.0 * _EPS) and Fraction(epsilon) >= count * Fraction(step):
         return 0.0
-    most = -math.expm1((epsilon - count * step) * (1.0 + sign * _EPS) - sign * 4.0 * _EPS * count * step)
+    most = -math.expm1(min(0.0, (epsilon - count * step) * (1.0 + sign * _EPS) - sign * 4.0 * _EPS * count * step))
     if step > 500.0:  # no loss exceeds count * step, which is off with a chance of count * e^{−step}
         return most if sign > 0 else max(0.0, most * (1.0 - count * math.exp(-step)))
     wrong = 1.0 / (1.0 + math.exp(step))
