@@ -166,6 +166,7 @@ PEOPLE = np.arange(ROWS) // 3
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "ranges": {
         "given": {"bounds": (-1, 1)},
+        "wide": {"bounds": (-90, 90)},  # inside which they are learnt
         "learnt": {},
         "by norm": {"row_norm": 1.5},
         "both": {"bounds": (-1, 1), "row_norm": 1.2},
@@ -280,7 +281,8 @@ def check(of: Combination, watch: Watch) -> None:
     )
     size = {"records": ROWS if groups is None else int(groups.max()) + 1, "columns": 2, "classes": case.classes}
     watch.forget()
-    plan, refusal = _asked(model, {**size, "people": groups is not None, "weighted": weights is not None})
+    size |= {"people": groups is not None, "weighted": weights is not None, "sparse": sparse.issparse(rows)}
+    plan, refusal = _asked(model, size)
     assert watch.made == []
     reasons = objections(of)
     if reasons:

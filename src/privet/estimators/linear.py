@@ -91,7 +91,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
     # -- the plan ----------------------------------------------------------------------------------------------------
 
     def plan(
-        self, *, records: int, columns: int, classes: int | None = None, people: bool = False, weighted: bool = False
+        self,
+        *,
+        records: int,
+        columns: int,
+        classes: int | None = None,
+        people: bool = False,
+        weighted: bool = False,
+        sparse: bool = False,
     ) -> Plan:
         """What `fit` will release on a table of that size: from public facts alone, before any data is opened.
 
@@ -104,6 +111,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         classes : how many classes, for a classifier without declared ones
         people : whether rows will be grouped by people, as with `groups` in `fit`
         weighted : whether there will be weights
+        sparse : whether the table will be a sparse matrix, inside whose declared ranges nothing is learnt
         """
         self._check()
         because = "rates, divisors and steps follow from it"
@@ -117,6 +125,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
                 classes=self._class_count(classes),
                 people=people,
                 weighted=self._weighs_classes or weighted,
+                sparse=sparse,
             ),
         ).plan
 

@@ -59,7 +59,7 @@ class Size:
         for name, least in (("records", 0), ("columns", 1), ("classes", 2)):
             because, use = "what a fit releases depends on it", "Pass the public number of them."
             object.__setattr__(self, name, whole(name, getattr(self, name), least=least, because=because, use=use))
-        for name in ("people", "weighted"):
+        for name in ("people", "weighted", "sparse"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidParameter(
                     f"Expected {name} to be True or False, got {getattr(self, name)!r}: what a fit releases depends on "
