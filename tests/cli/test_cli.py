@@ -21,7 +21,7 @@ from privet.accounting import Event, Gaussian, Laplace, from_json, to_json
 from privet.cli import main
 from privet.cli.options import ACCOUNTANTS
 from privet.cli.training import inert
-from privet.errors import LooseBound
+from privet.errors import LooseBound, SmallEffectiveSample
 from privet.estimators import fit_table
 from privet.plan import plan_from_json
 from privet.preprocessing import Number, Schema, Target
@@ -325,6 +325,19 @@ def test_loose_bounds_are_remarked_once(monkeypatch: pytest.MonkeyPatch) -> None
     result = privet(f"epsilon {FLAGS} --delta 1e-5")
     assert (result.exit_code, result.stdout) == (0, f"{promise}\n")
     assert result.stderr == "Note: The bound is 1 wide. (And 1 more bounds likewise.)\n"
+
+
+def test_every_remark_on_a_fit_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two unlike remarks on one fit, e.g. too few records and which columns suffered, are two lines, each said once."""
+    promise = accounting.guarantee(RUN, delta=1e-5, neighbours="add_remove")
+
+    def small(*_: Any, **__: Any) -> Any:
+        for what in ("few records", "no range in 'age'", "few records"):
+            warnings.warn(what, SmallEffectiveSample, stacklevel=1)
+        return promise
+
+    monkeypatch.setattr(accounting, "guarantee", small)
+    assert privet(f"epsilon {FLAGS} --delta 1e-5").stderr == "Note: few records\nNote: no range in 'age'\n"
 
 
 def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

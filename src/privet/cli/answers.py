@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_REMARKS: dict[type[Warning], str] = {LooseBound: "bounds", SmallEffectiveSample: "fits"}
+_REMARKS: tuple[type[Warning], ...] = (LooseBound, SmallEffectiveSample)
 
 
 class Refusal(click.ClickException):
@@ -53,12 +53,13 @@ class Answering(click.Command):
 
 
 def _pass_on(remarks: list[warnings.WarningMessage]) -> None:
-    """Say each kind of our own remarks in one line, however often it was made; leave other warnings as they are."""
-    for kind, likewise in _REMARKS.items():
+    """Say each of our own remarks once, all those on loose bounds in one line; leave other warnings as they are."""
+    for kind in _REMARKS:
         notes = list(dict.fromkeys(str(remark.message) for remark in remarks if remark.category is kind))
-        if notes:
-            more = f" (And {len(notes) - 1} more {likewise} likewise.)" if len(notes) > 1 else ""
-            click.echo(f"Note: {notes[0]}{more}", err=True)
+        if kind is LooseBound and len(notes) > 1:
+            notes = [f"{notes[0]} (And {len(notes) - 1} more bounds likewise.)"]
+        for note in notes:
+            click.echo(f"Note: {note}", err=True)
     for remark in remarks:
         if remark.category not in _REMARKS:
             warnings.warn_explicit(remark.message, remark.category, remark.filename, remark.lineno)
