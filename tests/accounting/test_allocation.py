@@ -63,6 +63,7 @@ def _two_steps(s: float, at: float) -> float:
     return max(found)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("noise", [2.0, 1.25, 1.0, 0.5])
 @pytest.mark.parametrize("at", [0.0, 0.3, 1.0, 2.0])
 def test_two_steps_are_bracketed(noise: float, at: float) -> None:
@@ -251,6 +252,7 @@ def test_what_is_not_proven_is_refused() -> None:
         Gaussian(noise_multiplier=1.0).under("zero_out").allocated(steps=3)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("run", "dearer"),
     [

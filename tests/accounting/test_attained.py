@@ -86,6 +86,7 @@ def check(event: Event, accountant: str, ask: dict[str, float]) -> None:
             assert 0 < found.lower <= found.upper
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("accountant", ["auto", "closed", "renyi", "zcdp", "gdp", "basic"])
 @pytest.mark.parametrize("event", PROOFS, ids=repr)
 def test_every_lower_end_is_proven_or_absent(event: Event, accountant: str) -> None:

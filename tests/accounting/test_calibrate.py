@@ -326,6 +326,7 @@ def random_budgets(count: int) -> list[tuple[float, int, float, float, Neighbour
     ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(20, 1000, 20))])
 def test_noise_is_the_least_that_is_certified_at_random_settings(first: int) -> None:
     """Rates 1e-6 to 1, up to 1e7 steps, epsilon .05 to 20, delta 1e-12 to 1e-3, all relations: within a millionth."""

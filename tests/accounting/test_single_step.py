@@ -23,6 +23,7 @@ def changed(rate: float, noise: float, epsilon: float) -> mp.mpf:
     return q * (mp.ncdf(s - low) - e * mp.ncdf(-s - low)) + (1 - q) * (1 - e) * mp.ncdf(-low)
 
 
+@pytest.mark.medium
 def test_a_step_that_samples_nearly_nothing_keeps_its_digits() -> None:
     """Rates from 1e-13 on: the bracket of a record that changes holds 60 digits' delta, and is 1e-8 wide at most."""
     rng = np.random.default_rng(11)

@@ -41,6 +41,7 @@ def _density(table: list[float], cap: int, rate: float, x: Reals) -> Reals:
     return total
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("others", [0.0, -1.0, 1.0])
 @pytest.mark.parametrize(("cap", "at"), [(1, 0.1), (3, 0.1), (1, 0.5), (3, 0.5), (3, 1.5)])
 def test_no_table_costs_more_than_the_bound(others: float, cap: int, at: float) -> None:

@@ -140,6 +140,7 @@ def test_public_class_weights_do_what_scikit_learns_do() -> None:
     assert "`class_weight` are public" in str(private.guarantee_)
 
 
+@pytest.mark.medium
 def test_balanced_weights_are_bought() -> None:
     """The counts are one more release under the same budget, and a rare class is found thanks to them.
 

@@ -27,6 +27,7 @@ def test_a_value_is_in_the_one_bin_whose_ends_hold_it(value: float) -> None:
     assert octave_counts(np.array([math.nan])).sum() == 0
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("neighbours", ["zero_out", "add_remove", "replace_one"])
 @pytest.mark.parametrize("hull", [None, *HULLS])
 def test_one_record_moves_each_histogram_by_no_more_than_claimed(

@@ -150,6 +150,7 @@ def test_empty_bad_and_constant_columns_give_some_range(values: list[Any], log: 
         assert low >= 0 or not log
 
 
+@pytest.mark.medium
 def test_noise_alone_makes_no_octave(monkeypatch: pytest.MonkeyPatch) -> None:
     """A far octave is believed by itself only if that is false once in a million fits: of 400 columns of ones, none is.
 

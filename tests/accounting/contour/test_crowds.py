@@ -147,6 +147,7 @@ def test_a_thousand_unlike_steps_of_any_kind_are_bracketed(kind: str) -> None:
     assert found.upper - found.lower < 1e-5 * found.upper
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("batch", "noise", "width"), [(10, 1.0, 1e-3), (100, 1.0, 1e-6), (1000, 1.0, 1e-8), (100, 0.3, 1e-5)]
 )
