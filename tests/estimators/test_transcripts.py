@@ -21,7 +21,7 @@ from privet.estimators import LinearRegression, LogisticRegression, preparing
 from privet.noise import add_gaussian
 from privet.plan import Meter
 from privet.plan import meter as room
-from privet.preprocessing import whitening
+from privet.preprocessing import centring, whitening
 from privet.privacy import sensitivity_factor
 from privet.problems import linear_model
 from privet.sums import glm_sum, gram_sum
@@ -104,8 +104,20 @@ def fitted(model: Any, cells: list[float] | None, kind: str) -> None:
     model.fit(sparse.csr_matrix(X) if kind == "sparse" else X, y, **given)
 
 
-def check(neighbours: Any, kind: str, patch: pytest.MonkeyPatch, mutant: Any = lambda patch: None) -> None:
-    """Fit each neighbour on one transcript, and compare."""
+WHITENED = {"second moment 1", "whitened norms 1", "gradients"}
+CENTRED = {"norms", "mean", "centred norms", "gradients"}
+
+
+def check(
+    neighbours: Any,
+    kind: str,
+    patch: pytest.MonkeyPatch,
+    mutant: Any = lambda patch: None,
+    *,
+    epsilon: float = 8.0,
+    names: set[str] = WHITENED,
+) -> None:
+    """Fit each neighbour on one transcript, and compare; at a smaller epsilon rows are centred, not whitened."""
     transcript = Transcript(patch)
     mutant(patch)
     settings: dict[str, Any] = {"neighbours": neighbours, "random_state": 1, "max_iter": 3}
@@ -113,9 +125,9 @@ def check(neighbours: Any, kind: str, patch: pytest.MonkeyPatch, mutant: Any = l
         settings["records"] = ROWS
     if kind == "weights":
         settings["max_weight"] = 1.0
-    model: Any = LogisticRegression(8, classes=[0, 1, 2] if kind == "several" else [0, 1], **settings)
+    model: Any = LogisticRegression(epsilon, classes=[0, 1, 2] if kind == "several" else [0, 1], **settings)
     if kind == "regression":
-        model = LinearRegression(8, **settings)
+        model = LinearRegression(epsilon, **settings)
     among: dict[str, list[Any]] = {"add_remove": [None], "zero_out": CELLS[:1], "replace_one": CELLS}
     bases = among[neighbours]
     found = {str(cells): transcript.of(partial(fitted, model, cells, kind)) for cells in [*bases, *CELLS]}
@@ -125,8 +137,8 @@ def check(neighbours: Any, kind: str, patch: pytest.MonkeyPatch, mutant: Any = l
             for name, moved in most_moved(found[str(one)], found[str(other)]).items():
                 assert moved <= limits[name], name
                 most[name] = max(most[name], moved)
-    assert {"second moment 1", "whitened norms 1", "gradients"} <= set(most)
-    assert ("calibration" in most) == (kind != "regression")
+    assert names <= set(most)
+    assert ("calibration" in most) == (kind != "regression" and names == WHITENED)
     assert all(moved > 0 for moved in most.values())
 
 
@@ -143,6 +155,42 @@ def test_one_record_moves_no_release_by_more_than_is_planned(
 ) -> None:
     """Ranges, norms, second moments, whitened norms, gradients, recalibration: in fractions, and each of them moves."""
     check(neighbours, kind, monkeypatch)
+
+
+FEW = [case for case in CASES if case[0] != "sparse"]  # whose rows are not centred: that would fill them
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize(("kind", "neighbours"), FEW)
+def test_one_record_moves_no_release_of_a_centred_fit_by_more_than_is_planned(
+    kind: str, neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranges, norms, means, norms about them, gradients: in fractions, and each of them moves."""
+    check(neighbours, kind, monkeypatch, epsilon=0.3 if kind == "several" else 0.8, names=CENTRED)
+
+
+def rows_count_twice_in_their_mean(patch: pytest.MonkeyPatch) -> None:
+    right = linear_model.LinearModel.row_sum
+    patch.setattr(
+        linear_model.LinearModel,
+        "row_sum",
+        lambda self, **more: replace(right(self, **more), units=2 * right(self, **more).units),
+    )
+
+
+def an_empty_record_has_a_centred_norm(patch: pytest.MonkeyPatch) -> None:
+    right = centring._histogram
+    patch.setattr(centring, "_histogram", lambda norms, top: right(np.nan_to_num(norms), top))
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("mutant", [rows_count_twice_in_their_mean, an_empty_record_has_a_centred_norm])
+def test_mutants_of_centring_are_caught(mutant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mean of twice the length, and a bin for the empty record, move more than is planned."""
+    with pytest.raises(AssertionError):
+        check("zero_out", "records", monkeypatch, mutant, epsilon=0.8, names=CENTRED)
 
 
 def an_empty_record_has_a_norm(patch: pytest.MonkeyPatch) -> None:

@@ -105,6 +105,7 @@ def test_no_weight_lets_a_record_move_what_is_released_by_more_than_the_clip(
             max_weight=2.0,
             class_weight=class_weight,
             max_iter=1,
+            solver="fixed_hessian",
             **known,
         )
         sums.clear()

@@ -43,7 +43,8 @@ _WORTH_WHITENING: dict[Task, float] = {
 }
 PLENTY = 1_000.0  # effective sample size a column beyond which noise hardly matters
 _ENOUGH = 60  # steps on whitened rows
-_STEPS = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
+MOMENTUM = 0.5  # of steps on whitened and centred rows
+STEPS = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
 
 
 # Fixed-Hessian descent, the default. Measured on the shared tables: benchmarks/results/accuracy.md.
@@ -82,11 +83,11 @@ def whitened_solver(
     `shrink` is what whitened rows are multiplied by to have norm at most 1; it scales steps, and nothing released.
     """
     known = _settings("fixed_hessian", task, loss, columns, effective)
-    steps = known.steps if max_iter is None else whole("max_iter", max_iter, **_STEPS)  # type: ignore[arg-type]
+    steps = known.steps if max_iter is None else whole("max_iter", max_iter, **STEPS)  # type: ignore[arg-type]
     if max_iter is None and task in ("binary", "several"):
         steps = max(min(round(0.7 * steps), _ENOUGH), 1)
     curvature = min(loss.smoothness() or 1.0, known.typical_curvature or math.inf)
-    update = GradientStep(step_size=known.step_size / (curvature * shrink * shrink), momentum=0.5)
+    update = GradientStep(step_size=known.step_size / (curvature * shrink * shrink), momentum=MOMENTUM)
     return DPSGD(steps=steps, clip=known.clip, update=update, release="tail_average", tail=0.75)
 
 
@@ -138,7 +139,7 @@ def solver_for(
         )
     settings = _settings(chosen, task, loss, columns, effective)
     if max_iter is not None:
-        settings = replace(settings, steps=whole("max_iter", max_iter, **_STEPS))  # type: ignore[arg-type]
+        settings = replace(settings, steps=whole("max_iter", max_iter, **STEPS))  # type: ignore[arg-type]
     return _value(chosen, settings if clip is None else replace(settings, clip=clip), loss, alpha)
 
 
@@ -150,7 +151,7 @@ def _settings(chosen: str, task: Task, loss: Loss, columns: int, effective: floa
         settings = replace(
             settings,
             steps=_more(round(known.steps * min(max(each / _FEWER[task], 0.2) ** 0.3, 1.0)), columns, effective / 10),
-            clip=_clip(known.clip, each, loss.lipschitz()),
+            clip=clip_for(known.clip, each, loss.lipschitz()),
             floor=_floor(known.floor, each, grows=task == "several"),
         )
     elif task == "counts":
@@ -215,7 +216,7 @@ def constant_weight(each: float) -> float:
     return min(_CONSTANT / max(each, 2.0**-20), 2.0**10)
 
 
-def _clip(least: float, each: float, slope: float | None) -> float:
+def clip_for(least: float, each: float, slope: float | None) -> float:
     """Where so little can be told from noise that it is the whole error, clip hard; where there is none, nothing.
 
     `each` is the effective sample size a column. A fourth root of it did well on fifteen tables from epsilon 0.01 to 8,

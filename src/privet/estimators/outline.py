@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
+from privet.estimators.centred_defaults import centred_solver, centring_for
 from privet.estimators.defaults import (
     LITTLE,
     PLENTY,
@@ -22,6 +23,7 @@ from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import RangeFinder
+from privet.preprocessing.centring import Centring
 from privet.preprocessing.scaling import Scaling, given_scaling
 from privet.preprocessing.whitening import Whitener
 from privet.privacy import Budget, check_delta
@@ -84,7 +86,7 @@ class Outline:
     ranges: RangeFinder | None
     norms: RangeFinder | None
     final: NewtonInference | None
-    whitener: Whitener | None = None
+    whitener: Whitener | Centring | None = None
     calibration: Recalibration | None = None
 
     @property
@@ -120,16 +122,8 @@ class Outline:
 
         `shrink` is that of the rows' scaling.
         """
-        whitened = self.whitener is not None
-        return _solver(
-            model,
-            loss,
-            self.columns,
-            self.effective,
-            self.plan.unit == "person",
-            self.final,
-            shrink if whitened else None,
-        )
+        people = self.plan.unit == "person"
+        return _solver(model, loss, self.columns, self.effective, people, self.final, self.whitener, shrink)
 
 
 def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
@@ -147,7 +141,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     loss: Loss = facts.loss  # type: ignore[assignment]  # of a linear model
     target, target_share = target_finder(model, count, noise)
     ranges, range_share = range_finder(model, size.columns, size.sparse, known, count, noise)
-    whitener = _whitener(model, loss, size, effective)
+    whitener = _whitener(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
     norms = _norm_finder(model, known, size, count, noise, whitener)
     final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before
@@ -158,12 +152,12 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     calibration = None
     if whitener is not None:
         first += whitener.releases(of_share)
-        if model._calibrates and model.fit_intercept:
+        if model._calibrates and model.fit_intercept and isinstance(whitener, Whitener):
             calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
     if calibration is not None:
         last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
     columns = facts.shape[0]
-    solver = _solver(model, loss, columns, effective, size.people, final, None if whitener is None else 1.0)
+    solver = _solver(model, loss, columns, effective, size.people, final, whitener, 1.0)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
@@ -222,11 +216,16 @@ def _norm_finder(
     size: Size,
     count: int,
     noise: float,
-    whitener: Whitener | None,
+    whitener: Whitener | Centring | None,
 ) -> RangeFinder | None:
     """How the norms of scaled rows will be learnt; None where a bound is known, or noise would drown them."""
     by_norm = model.row_norm is not None and model.bounds is None
-    if by_norm or size.columns == 1 or count / noise * math.sqrt(_NORM_SHARE) <= _CLEAR:
+    if (
+        isinstance(whitener, Centring)
+        or by_norm
+        or size.columns == 1
+        or count / noise * math.sqrt(_NORM_SHARE) <= _CLEAR
+    ):
         return None
     both, least = model.fit_intercept and not model.inference and (known is None or known.may_be_centred), 0.0
     if whitener is not None:  # which centres rows itself, and where there is plenty learns their norms, too
@@ -238,12 +237,17 @@ def _norm_finder(
     return RangeFinder(columns=lengths, what="row norms").sized(max(seen, least))
 
 
-def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, effective: float) -> Whitener | None:
-    """How rows will be whitened; None where the solver is another, or there is too little to learn it from."""
+def _whitener(
+    model: "PrivateLinearModel", loss: Loss, size: Size, effective: float, seen: float
+) -> Whitener | Centring | None:
+    """How rows will be whitened, or centred where there is too little for that; None where the solver is another."""
     if model.solver != "auto" or model.inference or model.alpha:
         return None
     task: Task = "several" if loss.outputs > 1 else model._task
-    return whitener_for(task, columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
+    found = whitener_for(task, columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
+    if found is None and model.fit_intercept and not size.sparse:
+        return centring_for(task, loss=loss, columns=size.columns, effective=effective, seen=seen)
+    return found
 
 
 def share_noise(
@@ -272,10 +276,13 @@ def _solver(
     effective: float,
     people: bool,
     final: NewtonInference | None,
-    shrink: float | None,
+    whitener: Whitener | Centring | None,
+    shrink: float,
 ) -> Solver:
     task: Task = "several" if loss.outputs > 1 else model._task
-    if shrink is not None:
+    if isinstance(whitener, Centring):
+        return centred_solver(task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter)
+    if whitener is not None:
         return whitened_solver(
             task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink
         )

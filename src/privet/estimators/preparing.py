@@ -14,6 +14,7 @@ from privet.geometry import whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Meter
 from privet.preprocessing import RangeFinder
+from privet.preprocessing.centring import Centring
 from privet.preprocessing.ranges import FoundRanges
 from privet.preprocessing.scaling import Scaling, given_scaling, scaling_from
 from privet.preprocessing.whitening import Whitener
@@ -120,7 +121,9 @@ def _by_learnt_norm(
     return replace(either[name], norm=min(scaling.norm, max(most, _LEAST_NORM)))
 
 
-def whitened_scaling(data: Records, scaling: Scaling, posed: Posed, whitener: Whitener, meter: Meter) -> Scaling:
+def whitened_scaling(
+    data: Records, scaling: Scaling, posed: Posed, whitener: Whitener | Centring, meter: Meter
+) -> Scaling:
     """The scaling with rows whitened by what is learnt of their second moments and norms."""
     X = data.table if data.people is None else data.table[one_row_each(data.people, meter.random)]
     present = scaling.norms(X) > 0  # an empty record is in no bin

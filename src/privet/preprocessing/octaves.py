@@ -21,6 +21,7 @@ _TIGHT = 2  # so wide a run, if it holds them all, says where they begin, too
 _ZERO = 3.0  # standard deviations from which there are zeros
 _SURE = 6.0  # logarithm of how much likelier a range must be than an empty column
 _HEDGE = 0.65  # probability with which an end is beyond the true one
+_SHY = 0.05  # and with which it is where nothing is sure and too wide a range would ruin more than too narrow a one
 _STRANGERS = 2.0  # columns that the prior is worth, beside those that are learnt together
 _FALSE = 1e-6  # probability that any octave of any column looks as if it stood out by itself
 

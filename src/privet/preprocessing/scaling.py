@@ -10,7 +10,7 @@ from scipy import sparse
 from privet.arrays import BoolArray, Vector
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
-from privet.preprocessing.whitening import Whitening
+from privet.preprocessing.whitening import Shift, Whitening
 
 _ROWS = 1 << 12
 
@@ -32,7 +32,7 @@ class Scaling:
     norm: float
     constant: float = 1.0
     centred: bool = False
-    whitening: Whitening | None = None
+    whitening: Whitening | Shift | None = None
 
     @property
     def shrink(self) -> float:
@@ -51,6 +51,12 @@ class Scaling:
             self._holds_zero, np.maximum(np.abs(self.low), np.abs(self.high)), self.high / 2 - self.low / 2
         )
         return np.where(width > 0, width, 1.0)
+
+    @property
+    def stretch(self) -> Vector:
+        """What scaled features are multiplied by for all ranges to be as wide as [−1, 1]; 1 for [0, 1] itself."""
+        width = np.maximum(self.high / 2 - self.low / 2, self.half / 2)
+        return np.where((self.low == 0) & (self.high == 1), 1.0, self.half / width)
 
     @property
     def _holds_zero(self) -> BoolArray:
@@ -123,7 +129,7 @@ class Scaling:
         """The same with another bound on the rows' norm."""
         return replace(self, norm=norm)
 
-    def with_whitening(self, whitening: Whitening) -> "Scaling":
+    def with_whitening(self, whitening: Whitening | Shift) -> "Scaling":
         """The same with rows turned."""
         return replace(self, whitening=whitening)
 
@@ -153,7 +159,7 @@ class Scaling:
         slopes = theta[:count] * self.shrink
         intercept = theta[count] * (self.shrink * self.constant) if self.intercept else np.zeros(theta.shape[1])
         if self.whitening is not None:
-            slopes = self.whitening.matrix @ slopes
+            slopes = self.whitening.back(slopes)
             intercept = intercept - self.whitening.mean @ slopes
         coef = slopes.T / self.half
         return coef, intercept - coef @ self.middle

@@ -63,9 +63,37 @@ class Whitening:
         turned -= self.origin
         return turned
 
+    def back(self, slopes: Vector) -> Vector:
+        """Slopes on images to slopes on features; public."""
+        return np.asarray(self.matrix @ slopes)
+
     def after(self, mean: Vector, matrix: Vector) -> "Whitening":
         """This map, then z ↦ (z − mean) · matrix, as one."""
         return Whitening.of(self.mean + np.linalg.solve(self.matrix.T, mean), self.matrix @ matrix)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Shift:
+    """z = (x − mean) · scale, column by column, for rows x of features in [−1, 1]; public.
+
+    Promise: each value's image depends on that value alone.
+
+    Examples
+    --------
+    >>> Shift(mean=np.array([0.5, 0.0]), scale=np.array([2.0, 1.0])).rows(np.array([[0.75, 0.25]])).tolist()
+    [[0.5, 0.25]]
+    """
+
+    mean: Vector
+    scale: Vector
+
+    def rows(self, features: Vector) -> Vector:
+        """The images of rows of features. Private in, private out."""
+        return (features - self.mean) * self.scale
+
+    def back(self, slopes: Vector) -> Vector:
+        """Slopes on images to slopes on features; public."""
+        return slopes * self.scale[:, None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,9 +187,8 @@ class Whitener:
         unit = count * scaling.shrink**2
         moment = meter.noisy_symmetric(name, total) / unit
         noise = meter.noise_stddev(name) / unit
-        mean = (
-            self._mean(moment[:d, -1] / scaling.constant, noise / scaling.constant) if self.intercept else np.zeros(d)
-        )
+        beside = noise * math.sqrt(0.5) / scaling.constant  # off the diagonal there is less noise
+        mean = shrunk(moment[:d, -1] / scaling.constant, beside) if self.intercept else np.zeros(d)
         values, vectors = np.linalg.eigh(moment[:d, :d] - np.outer(mean, mean))
         believed = np.maximum(values, self.floor * noise * math.sqrt(2 * d))
         matrix = vectors / np.sqrt(believed)
@@ -170,10 +197,11 @@ class Whitener:
         expected = math.sqrt(max(float(np.clip(values / believed, 0, 1).sum()), 1.0))
         return scaling.with_whitening(turned), expected
 
-    def _mean(self, mean: Vector, noise: float) -> Vector:
-        """The noisy mean, shrunk towards 0 by what its noise is (James and Stein 1961)."""
-        total = float(mean @ mean)
-        return mean * max(0.0, 1 - len(mean) * noise * noise / 2 / total) if total > 0 else mean
+
+def shrunk(mean: Vector, noise: float) -> Vector:
+    """A noisy mean, shrunk towards 0 by what its noise is (James and Stein 1961); post-processing."""
+    total = float(mean @ mean)
+    return mean * max(0.0, 1 - len(mean) * noise * noise / total) if total > 0 else mean
 
 
 def _edges(expected: float) -> Vector:

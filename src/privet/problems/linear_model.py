@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privet._independence import check_alone, user_supplied
 from privet.arrays import Vector
-from privet.clipping import Bounding, LatticeSum
+from privet.clipping import Bounding, Clip, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS
 from privet.geometry import ConvexSet, whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
@@ -72,6 +72,19 @@ class LinearModel(ABC):
     @abstractmethod
     def moment_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
         """Sum of x xᵀ. Private."""
+
+    def row_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
+        """Σ x, with the records' weights if they have any; each record's share is at most `row_norm`. Private."""
+        one = copy(self)
+        one.shape = self.shape[:1]
+        weighted = isinstance(self.loss, WeightedLoss)
+        return one._sum(
+            lambda z, y: np.clip(y[:, 1], 0.0, 1.0) if weighted else np.ones_like(z),
+            np.zeros(one.shape),
+            Clip(clip=self.row_norm),
+            None,
+            max_records,
+        )
 
     def difference_sum(
         self, theta: Vector, anchor: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS

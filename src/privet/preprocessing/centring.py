@@ -1,0 +1,129 @@
+"""Centring: rows about their mean and no longer than most, where too little can be told from noise to whiten them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privet.arrays import IntArray, Vector
+from privet.plan import Bounded, Histograms, Meter, Release
+from privet.preprocessing.whitening import Shift, shrunk
+from privet.problems import GroupedProblem, LinearProblem
+
+if TYPE_CHECKING:
+    from privet.preprocessing.scaling import Scaling
+
+_BINS = 10  # of norms, half an octave each, below the largest that a row may have
+_BEYOND = 0.3  # of all rows, that may be shortened: noise, not bias, is what hurts here
+_UNSEEN = 0.5  # of the largest norm, where norms cannot be told from noise
+_CLEARLY = 1.0  # standard deviations
+_BESIDE = 2.0**-6  # length of the constant beside a row whose mean is taken, in lengths of a row
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Centring:
+    """How rows will be centred: a noisy histogram of their norms, their noisy mean, and norms about it.
+
+    A row is as long as its distance from where 0 was put, and noise is as large as the longest row. About their mean
+    rows are shorter, often by half, and the constant no longer competes with them. Unlike second moments, the mean of
+    `columns` numbers stands out of the noise of a small table.
+
+    Promise: all that is learnt comes from the releases of the plan.
+    Theorem: docs/proofs/whitening.md, section 5.
+
+    Parameters
+    ----------
+    columns : features, without the constant
+    mean_share : of the budget, for the mean
+    norm_share : of the budget, for each of the two histograms; 0 where they would drown
+    constant : length of the constant beside the row afterwards, in lengths of a row
+
+    Examples
+    --------
+    >>> centring = Centring(columns=3, mean_share=0.1, norm_share=0.02, constant=0.3)
+    >>> [release.name for release in centring.releases(lambda share: 10 / share**0.5)]
+    ['norms', 'mean', 'centred norms']
+    """
+
+    columns: int
+    mean_share: float
+    norm_share: float
+    constant: float
+
+    def releases(self, noise: Callable[[float], float]) -> tuple[Release, ...]:
+        """What centring releases; `noise` is the noise multiplier of a share of the budget."""
+        mean = Release(
+            name="mean",
+            of="rows",
+            bound=Bounded(clip=1.0, how="a row has norm at most 1"),
+            noise_multiplier=noise(self.mean_share),
+            size=self.columns + 1,
+        )
+        if not self.norm_share:
+            return (mean,)
+        each = noise(self.norm_share)
+        norms, centred = (
+            Release(name=name, of=of, bound=Histograms(columns=1), noise_multiplier=each, size=_BINS)
+            for name, of in (("norms", "norms of rows"), ("centred norms", "norms of centred rows"))
+        )
+        return (norms, mean, centred)
+
+    def run(
+        self,
+        scaling: "Scaling",
+        problem: Callable[["Scaling"], LinearProblem | GroupedProblem],
+        norms: Callable[["Scaling"], Vector],
+        meter: Meter,
+    ) -> "Scaling":
+        """The scaling with rows about their mean and the norm found there; arguments as of `Whitener.run`."""
+        scale = scaling.stretch
+        start = Shift(mean=np.zeros_like(scale), scale=scale)
+        top = scaling.norm * float(scale.max(initial=1.0))
+        scaling = self._shortened("norms", scaling.with_whitening(start).with_norm(top), norms, meter)
+        posed = scaling.with_constant(_BESIDE * scaling.norm)
+        found = problem(posed)
+        meter.open("mean", count=found.records)
+        total = found.row_sum(max_records=meter.plan.max_records("mean"))
+        unit = max(meter.plan.count, 1) * posed.shrink
+        mean = meter.noisy("mean", total)[:-1] / unit
+        centre = shrunk(mean, meter.noise_stddev("mean") / unit)
+        scaling = scaling.with_whitening(Shift(mean=np.clip(centre / scale, -1.0, 1.0), scale=scale))
+        scaling = self._shortened("centred norms", scaling, norms, meter)
+        return scaling.with_constant(self.constant * scaling.norm)
+
+    def _shortened(
+        self, name: str, scaling: "Scaling", norms: Callable[["Scaling"], Vector], meter: Meter
+    ) -> "Scaling":
+        """The scaling with the norm that most rows are below, as far as can be told."""
+        if not self.norm_share:
+            return scaling.with_norm(_UNSEEN * scaling.norm) if name == "norms" else scaling
+        found = norms(scaling)
+        meter.open(name, count=len(found))
+        counts = meter.noisy_counts(name, _histogram(found, scaling.norm))
+        return scaling.with_norm(_norm(counts, scaling.norm, meter.plan.count, meter.noise_stddev(name)))
+
+
+def _edges(top: float) -> Vector:
+    return top * 2.0 ** (-np.arange(_BINS) / 2)
+
+
+def _histogram(norms: Vector, top: float) -> IntArray:
+    """Each norm in one bin, from the longest down, those outside in the outermost; NaN in none."""
+    known = norms[~np.isnan(norms)]
+    return np.bincount(np.searchsorted(-_edges(top)[1:], -known, side="right"), minlength=_BINS)
+
+
+def _norm(counts: Vector, top: float, records: int, stddev: float) -> float:
+    """The least edge above which few rows lie; half the largest norm unless counts say otherwise; post-processing.
+
+    Coefficients are for rows of that norm, and others are not shortened when something is predicted: where it is found
+    too short by far, noise is multiplied. So a shorter one must be clearly so.
+    """
+    beyond = np.cumsum(counts)[:-1] - _BEYOND * records
+    clear = _CLEARLY * stddev * np.sqrt(np.arange(1, _BINS))
+    usual = round(-2 * math.log2(_UNSEEN))
+    longer, shorter = beyond[:usual] > clear[:usual], beyond[usual:] < -clear[usual:]
+    place = int(np.argmax(longer)) if longer.any() else usual + int(np.argmin(np.append(shorter, False)))
+    return float(_edges(top)[place])
