@@ -141,3 +141,16 @@ def test_noise_without_records_is_called_unsure() -> None:
     guesses = likely_ranges(noisy, stddev=10.0, records=100.0, inside=[False] * 300)
     assert sum(guess.sure for guess in guesses) <= 12
     assert all(math.isfinite(guess.low) and guess.low < guess.high < math.inf for guess in guesses)
+
+
+def test_a_shy_range_of_noise_is_small() -> None:
+    """Of 300 columns of noise alone, `shy` calls at most 3 sure, and all others are within 1; else half are beyond.
+
+    A target's range of 2^20 by chance had R² of -1e8. Fixed seed. Mutant: not shy.
+    """
+    noisy = np.random.default_rng(3).normal(size=(300, COARSE)) * 10
+    given = {"stddev": 10.0, "records": 100.0, "inside": [False] * 300}
+    shy, bold = (likely_ranges(noisy, shy=way, **given) for way in (True, False))  # type: ignore[arg-type]
+    assert sum(guess.sure for guess in shy) <= 3
+    assert max(guess.high - guess.low for guess in shy if not guess.sure) <= 1.0
+    assert np.median([guess.high - guess.low for guess in bold]) > 1.0

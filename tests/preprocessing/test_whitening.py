@@ -154,7 +154,7 @@ def test_noise_alone_is_not_taken_for_a_direction() -> None:
     scaling = Scaling(low=np.full(3, -1.0), high=np.full(3, 1.0), intercept=True, norm=math.sqrt(3))
     for noise in (1e-3, 1.0, 1e3, 1e6):
         found = run(Whitener(columns=3, intercept=True, shares=(0.1, 0.1)), X, scaling, noise=noise)
-        assert found.whitening is not None
+        assert isinstance(found.whitening, Whitening)
         assert np.isfinite(found.whitening.matrix).all()
         assert np.isfinite(found.prepare(X)).all()
         assert 0 < found.norm < math.inf

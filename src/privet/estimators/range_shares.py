@@ -29,7 +29,9 @@ def target_finder(model: "PrivateLinearModel", count: int, noise: float) -> tupl
     if not model._learns_target or (hull is not None and not _pays(model, seen)):
         return None, 0.0
     share = share_to_see(seen, *_TARGET)
-    return RangeFinder(columns=("y",), hulls=(hull,), what="target").sized(seen * math.sqrt(share)), share
+    return RangeFinder(columns=("y",), hulls=(hull,), what="target", shy=hull is None).sized(
+        seen * math.sqrt(share)
+    ), share
 
 
 def range_finder(

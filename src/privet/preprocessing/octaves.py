@@ -20,8 +20,9 @@ _WIDTHS = (1, 2, 3, 4, 6, 8, 12)  # of a run of octaves that holds all values of
 _TIGHT = 2  # so wide a run, if it holds them all, says where they begin, too
 _ZERO = 3.0  # standard deviations from which there are zeros
 _SURE = 6.0  # logarithm of how much likelier a range must be than an empty column
+_SURER = 8.0  # the same where to be wrong is dear
 _HEDGE = 0.65  # probability with which an end is beyond the true one
-_SHY = 0.05  # and with which it is where nothing is sure and too wide a range would ruin more than too narrow a one
+_SHY = 0.05  # and with which it is if nothing is sure, where too wide a range would ruin more than too narrow a one
 _STRANGERS = 2.0  # columns that the prior is worth, beside those that are learnt together
 _FALSE = 1e-6  # probability that any octave of any column looks as if it stood out by itself
 
@@ -56,13 +57,16 @@ def octave_counts(values: Vector) -> IntArray:
     return counts
 
 
-def likely_ranges(noisy: Vector, *, stddev: float, records: float, inside: list[bool]) -> list[Guess]:
+def likely_ranges(
+    noisy: Vector, *, stddev: float, records: float, inside: list[bool], shy: bool = False
+) -> list[Guess]:
     """A range for each column from its noisy octaves; post-processing.
 
     A column is taken to have its values, but for zeros, evenly in a run of octaves of one sign or both. Of all such
     runs the likelihood is known, as the noise is; a prior prefers moderate sizes, sizes that other columns have, and
-    full columns. Each end is beyond the true one with probability `_HEDGE`. Where `inside` says so, values are parts of
-    a declared range, none is larger than 1, and the prior is that they fill it.
+    full columns. Each end is beyond the true one with probability `_HEDGE`; with `shy`, if nothing is sure, with `_SHY`
+    by the prior alone. Where `inside` says so, values are parts of a declared range, none is larger than 1, and the
+    prior is that they fill it.
     """
     evidence = [_evidence(counts, stddev, records) for counts in noisy]
     marginal = np.array([logsumexp(each, axis=(0, 1, 2)) for each, _ in evidence])
@@ -74,7 +78,7 @@ def likely_ranges(noisy: Vector, *, stddev: float, records: float, inside: list[
             with np.errstate(divide="ignore"):
                 shares = np.exp(odds - logsumexp(odds, axis=1, keepdims=True)).sum(axis=0)
                 priors[which] = np.log((_STRANGERS * np.exp(prior) + shares) / (_STRANGERS + which.sum()))
-    return [_guess(each, zeros, prior) for (each, zeros), prior in zip(evidence, priors, strict=True)]
+    return [_guess(each, zeros, prior, shy) for (each, zeros), prior in zip(evidence, priors, strict=True)]
 
 
 def sure_octaves(counts: Vector, *, stddev: float, least: float, columns: int) -> tuple[float, float] | None:
@@ -120,14 +124,18 @@ def _evidence(counts: Vector, stddev: float, records: float) -> tuple[Vector, bo
     return found, zeros
 
 
-def _guess(found: Vector, zeros: bool, prior: Vector) -> Guess:
+def _guess(found: Vector, zeros: bool, prior: Vector, shy: bool) -> Guess:
     odds = found + prior
     chances = np.exp(odds - odds.max())
     chances /= chances.sum()
     far = chances.sum(axis=(1, 2))
     near = chances[:, :_TIGHT, 0] * (not zeros)
+    sure = bool(found.max() > (_SURER if shy else _SURE))
+    if shy and not sure:  # about 0, and as small as few are: what was counted is noise
+        size = float(_TOPS[np.searchsorted(np.cumsum(np.exp(_moderate_prior())), _SHY)])
+        return Guess(low=-size, high=size, sure=False)
     high = _hedged(far[0] + far[2], near[1], far[1])
-    return Guess(low=-_hedged(far[1] + far[2], near[0], far[0]), high=high, sure=bool(found.max() > _SURE))
+    return Guess(low=-_hedged(far[1] + far[2], near[0], far[0]), high=high, sure=sure)
 
 
 def _hedged(own: Vector, near: Vector, other: Vector) -> float:

@@ -47,7 +47,8 @@ class RangeFinder:
     """How ranges of columns will be learnt: a histogram of octaves, then `rounds` of equal bins of what was found.
 
     `hulls` are declared ranges, one a column (None: there is none). What is learnt stays inside, and is used only where
-    it is clearly narrower; else the declared one is.
+    it is clearly narrower; else the declared one is. With `shy`, a range that does not stand out of the noise is as
+    small as it may well be: of a target, one that is far too wide makes predictions absurd, one too narrow near 0.
 
     Examples
     --------
@@ -62,6 +63,7 @@ class RangeFinder:
     hulls: tuple[tuple[float, float] | None, ...] = ()
     rounds: int = 1
     bins: int = 32
+    shy: bool = False
 
     def __post_init__(self) -> None:
         chosen_columns(self.columns)
@@ -120,7 +122,8 @@ class RangeFinder:
         )
         stddev = meter.noise_stddev(octaves)
         records = _records(meter, len(values[0]), noisy)
-        guesses = likely_ranges(noisy, stddev=stddev, records=records, inside=[hull is not None for hull in hulls])
+        inside = [hull is not None for hull in hulls]
+        guesses = likely_ranges(noisy, stddev=stddev, records=records, inside=inside, shy=self.shy)
         found = []
         for name, guess, counts, (origin, size), hull in zip(self.columns, guesses, noisy, units, hulls, strict=True):
             low, high = guess.low, guess.high

@@ -193,7 +193,7 @@ class Whitener:
         believed = np.maximum(values, self.floor * noise * math.sqrt(2 * d))
         matrix = vectors / np.sqrt(believed)
         last = scaling.whitening
-        turned = Whitening.of(mean, matrix) if last is None else last.after(mean, matrix)
+        turned = last.after(mean, matrix) if isinstance(last, Whitening) else Whitening.of(mean, matrix)
         expected = math.sqrt(max(float(np.clip(values / believed, 0, 1).sum()), 1.0))
         return scaling.with_whitening(turned), expected
 
