@@ -52,8 +52,10 @@ class CentredSettings:
         return math.sqrt(part / (1 - part))
 
 
-def centring_for(task: Task, *, loss: Loss, columns: int, effective: float, seen: float) -> Centring | None:
-    """How rows are centred that are not whitened; None of counts and quantiles, for which it did not pay.
+def centring_for(
+    task: Task, *, loss: Loss, columns: int, effective: float, seen: float, whitened: bool
+) -> Centring | None:
+    """How rows are centred, `whitened` afterwards or not; None of counts and quantiles, for which it did not pay.
 
     `seen` is how many standard deviations all records are, in one histogram that spends all of a budget.
     """
@@ -65,6 +67,7 @@ def centring_for(task: Task, *, loss: Loss, columns: int, effective: float, seen
         mean_share=min(max(20 * columns / max(effective, 1.0) ** 2, 0.01), 0.1),
         norm_share=0.0 if seldom else min(max((8.0 / seen) ** 2, 0.005), _SHARE),
         constant=settings.constant,
+        beyond=0.02 if whitened and task != "regression" else 0.3,
         columns=columns,
     )
 

@@ -19,7 +19,7 @@ from privet.estimators.defaults import Task
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
-from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, whitened_scaling
+from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, turned_scaling
 from privet.estimators.range_shares import unsure_sentence
 from privet.estimators.reserving import reserve, undone_on_failure
 from privet.estimators.weights import record_weights
@@ -247,8 +247,9 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         scaling = learnt.scaling
         posed = self._pose(data, learnt.target, meter)
         keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
-        if outline.whitener is not None:
-            scaling = whitened_scaling(data, scaling, posed, outline.whitener, meter)
+        for geometry in (outline.centring, outline.whitener):
+            if geometry is not None:
+                scaling = turned_scaling(data, scaling, posed, geometry, meter)
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha)
         result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)
         if outline.calibration is not None:

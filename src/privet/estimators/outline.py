@@ -18,7 +18,7 @@ from privet.estimators.defaults import (
     whitener_for,
 )
 from privet.estimators.intervals import final_step
-from privet.estimators.range_shares import LEAST_SEEN, range_finder, stands_out, target_finder
+from privet.estimators.range_shares import LEAST_SEEN, range_finder, share_noise, stands_out, target_finder
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
@@ -86,7 +86,8 @@ class Outline:
     ranges: RangeFinder | None
     norms: RangeFinder | None
     final: NewtonInference | None
-    whitener: Whitener | Centring | None = None
+    centring: Centring | None = None
+    whitener: Whitener | None = None
     calibration: Recalibration | None = None
 
     @property
@@ -123,7 +124,8 @@ class Outline:
         `shrink` is that of the rows' scaling.
         """
         people = self.plan.unit == "person"
-        return _solver(model, loss, self.columns, self.effective, people, self.final, self.whitener, shrink)
+        geometry = self.centring, self.whitener
+        return _solver(model, loss, self.columns, self.effective, people, self.final, *geometry, shrink)
 
 
 def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
@@ -141,8 +143,8 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     loss: Loss = facts.loss  # type: ignore[assignment]  # of a linear model
     target, target_share = target_finder(model, count, noise)
     ranges, range_share = range_finder(model, size.columns, size.sparse, known, count, noise)
-    whitener = _whitener(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
-    norms = _norm_finder(model, known, size, count, noise, whitener)
+    centring, whitener = _geometry(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
+    norms = None if centring is not None else _norm_finder(model, known, size, count, noise, whitener)
     final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before
     for finder, share in ((target, target_share), (ranges, range_share), (norms, _NORM_SHARE)):
@@ -150,14 +152,16 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
             first += finder.releases(noise_multiplier=of_share(share))
     first += model._own_releases(of_share, size.classes)
     calibration = None
+    if centring is not None:
+        first += centring.releases(of_share)
     if whitener is not None:
         first += whitener.releases(of_share)
-        if model._calibrates and model.fit_intercept and isinstance(whitener, Whitener):
+        if model._calibrates and model.fit_intercept:
             calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
     if calibration is not None:
         last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
     columns = facts.shape[0]
-    solver = _solver(model, loss, columns, effective, size.people, final, whitener, 1.0)
+    solver = _solver(model, loss, columns, effective, size.people, final, centring, whitener, 1.0)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
@@ -170,6 +174,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         ranges=ranges,
         norms=norms,
         final=final,
+        centring=centring,
         whitener=whitener,
         calibration=calibration,
     )
@@ -216,7 +221,7 @@ def _norm_finder(
     size: Size,
     count: int,
     noise: float,
-    whitener: Whitener | Centring | None,
+    whitener: Whitener | None,
 ) -> RangeFinder | None:
     """How the norms of scaled rows will be learnt; None where a bound is known, or noise would drown them."""
     by_norm = model.row_norm is not None and model.bounds is None
@@ -237,36 +242,21 @@ def _norm_finder(
     return RangeFinder(columns=lengths, what="row norms").sized(max(seen, least))
 
 
-def _whitener(
+def _geometry(
     model: "PrivateLinearModel", loss: Loss, size: Size, effective: float, seen: float
-) -> Whitener | Centring | None:
-    """How rows will be whitened, or centred where there is too little for that; None where the solver is another."""
+) -> tuple[Centring | None, Whitener | None]:
+    """How rows will be centred, and whitened where there is enough for that; None where the solver is another."""
     if model.solver != "auto" or model.inference or model.alpha:
-        return None
+        return None, None
     task: Task = "several" if loss.outputs > 1 else model._task
-    found = whitener_for(task, columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
-    if found is None and model.fit_intercept and not size.sparse:
-        return centring_for(task, loss=loss, columns=size.columns, effective=effective, seen=seen)
-    return found
-
-
-def share_noise(
-    whole_budget: float,
-    share: float,
-    epsilon: float,
-    *,
-    most: float = 2.0**19,
-    what: str = "ranges",
-    public: str = "pass row_norm=..., a public bound on the norm of a row",
-) -> float:
-    """The noise multiplier of a release that spends `share` of the budget, `whole_budget` being that of all of it."""
-    noise = max(whole_budget / math.sqrt(share), 2.0**-9)
-    if noise > most:
-        raise InvalidParameter(
-            f"Expected an epsilon from which {what} can be learnt, got {epsilon!r}: the noise would drown any table. "
-            f"Use a larger epsilon, or {public}."
-        )
-    return noise
+    columns = size.columns
+    whitener = whitener_for(task, columns=columns, intercept=bool(model.fit_intercept), effective=effective)
+    plenty = whitener is not None and effective >= PLENTY * columns  # then one release less is one pass less
+    if not model.fit_intercept or size.sparse or plenty:
+        return None, whitener
+    whitened = whitener is not None
+    found = centring_for(task, loss=loss, columns=columns, effective=effective, seen=seen, whitened=whitened)
+    return found, whitener
 
 
 def _solver(
@@ -276,16 +266,17 @@ def _solver(
     effective: float,
     people: bool,
     final: NewtonInference | None,
-    whitener: Whitener | Centring | None,
+    centring: Centring | None,
+    whitener: Whitener | None,
     shrink: float,
 ) -> Solver:
     task: Task = "several" if loss.outputs > 1 else model._task
-    if isinstance(whitener, Centring):
-        return centred_solver(task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter)
     if whitener is not None:
         return whitened_solver(
             task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink
         )
+    if centring is not None:
+        return centred_solver(task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter)
     return solver_for(
         model.solver,
         task,

@@ -121,12 +121,12 @@ def _by_learnt_norm(
     return replace(either[name], norm=min(scaling.norm, max(most, _LEAST_NORM)))
 
 
-def whitened_scaling(
-    data: Records, scaling: Scaling, posed: Posed, whitener: Whitener | Centring, meter: Meter
+def turned_scaling(
+    data: Records, scaling: Scaling, posed: Posed, geometry: Whitener | Centring, meter: Meter
 ) -> Scaling:
     """The scaling with rows whitened by what is learnt of their second moments and norms."""
     X = data.table if data.people is None else data.table[one_row_each(data.people, meter.random)]
-    present = scaling.norms(X) > 0  # an empty record is in no bin
+    present = replace(scaling, whitening=None).norms(X) > 0  # an empty record is in no bin
 
     def problem(scaled: Scaling) -> LinearProblem | GroupedProblem:
         return prepared_problem(data, scaled, posed, alpha=0.0)
@@ -135,7 +135,7 @@ def whitened_scaling(
         with blas().limit(limits=1):  # blocks are too small for threads to help each other
             return np.where(present, scaled.norms(X), np.nan)
 
-    return whitener.run(scaling, problem, norms, meter)
+    return geometry.run(scaling, problem, norms, meter)
 
 
 def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: float) -> LinearProblem | GroupedProblem:

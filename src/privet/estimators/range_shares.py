@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privet.errors import InvalidParameter
 from privet.plan import Histograms
 from privet.plan.influence import unit_clip
 from privet.preprocessing import RangeFinder
@@ -69,6 +70,25 @@ def stands_out(columns: int, count: int, noise: float, neighbours: Neighbours) -
 def share_to_see(seen: float, want: float, least: float, most: float) -> float:
     """The share of a budget with which all records stand out as wanted, within limits."""
     return min(max((want / max(seen, 2.0**-20)) ** 2, least), most)
+
+
+def share_noise(
+    whole_budget: float,
+    share: float,
+    epsilon: float,
+    *,
+    most: float = 2.0**19,
+    what: str = "ranges",
+    public: str = "pass row_norm=..., a public bound on the norm of a row",
+) -> float:
+    """The noise multiplier of a release that spends `share` of the budget, `whole_budget` being that of all of it."""
+    noise = max(whole_budget / math.sqrt(share), 2.0**-9)
+    if noise > most:
+        raise InvalidParameter(
+            f"Expected an epsilon from which {what} can be learnt, got {epsilon!r}: the noise would drown any table. "
+            f"Use a larger epsilon, or {public}."
+        )
+    return noise
 
 
 def unsure_sentence(names: list[str]) -> str:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from privet.preprocessing.scaling import Scaling
 
 _BINS = 10  # of norms, half an octave each, below the largest that a row may have
-_BEYOND = 0.3  # of all rows, that may be shortened: noise, not bias, is what hurts here
 _UNSEEN = 0.5  # of the largest norm, where norms cannot be told from noise
 _CLEARLY = 1.0  # standard deviations
 _BESIDE = 2.0**-6  # length of the constant beside a row whose mean is taken, in lengths of a row
@@ -39,6 +38,7 @@ class Centring:
     mean_share : of the budget, for the mean
     norm_share : of the budget, for each of the two histograms; 0 where they would drown
     constant : length of the constant beside the row afterwards, in lengths of a row
+    beyond : share of rows that may be shortened: much, where noise and not bias is what hurts
 
     Examples
     --------
@@ -51,6 +51,7 @@ class Centring:
     mean_share: float
     norm_share: float
     constant: float
+    beyond: float = 0.3
 
     def releases(self, noise: Callable[[float], float]) -> tuple[Release, ...]:
         """What centring releases; `noise` is the noise multiplier of a share of the budget."""
@@ -102,7 +103,8 @@ class Centring:
         found = norms(scaling)
         meter.open(name, count=len(found))
         counts = meter.noisy_counts(name, _histogram(found, scaling.norm))
-        return scaling.with_norm(_norm(counts, scaling.norm, meter.plan.count, meter.noise_stddev(name)))
+        allowed = self.beyond * meter.plan.count
+        return scaling.with_norm(_norm(counts, scaling.norm, allowed, meter.noise_stddev(name)))
 
 
 def _edges(top: float) -> Vector:
@@ -115,13 +117,13 @@ def _histogram(norms: Vector, top: float) -> IntArray:
     return np.bincount(np.searchsorted(-_edges(top)[1:], -known, side="right"), minlength=_BINS)
 
 
-def _norm(counts: Vector, top: float, records: int, stddev: float) -> float:
-    """The least edge above which few rows lie; half the largest norm unless counts say otherwise; post-processing.
+def _norm(counts: Vector, top: float, allowed: float, stddev: float) -> float:
+    """The least edge above which few enough rows lie; half the largest norm unless counts say otherwise.
 
     Coefficients are for rows of that norm, and others are not shortened when something is predicted: where it is found
     too short by far, noise is multiplied. So a shorter one must be clearly so.
     """
-    beyond = np.cumsum(counts)[:-1] - _BEYOND * records
+    beyond = np.cumsum(counts)[:-1] - allowed
     clear = _CLEARLY * stddev * np.sqrt(np.arange(1, _BINS))
     usual = round(-2 * math.log2(_UNSEEN))
     longer, shorter = beyond[:usual] > clear[:usual], beyond[usual:] < -clear[usual:]

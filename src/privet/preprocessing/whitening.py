@@ -95,6 +95,10 @@ class Shift:
         """Slopes on images to slopes on features; public."""
         return slopes * self.scale[:, None]
 
+    def after(self, mean: Vector, matrix: Vector) -> Whitening:
+        """This map, then z ↦ (z − mean) · matrix, as one."""
+        return Whitening.of(self.mean + mean / self.scale, self.scale[:, None] * matrix)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Whitener:
@@ -193,7 +197,7 @@ class Whitener:
         believed = np.maximum(values, self.floor * noise * math.sqrt(2 * d))
         matrix = vectors / np.sqrt(believed)
         last = scaling.whitening
-        turned = last.after(mean, matrix) if isinstance(last, Whitening) else Whitening.of(mean, matrix)
+        turned = Whitening.of(mean, matrix) if last is None else last.after(mean, matrix)
         expected = math.sqrt(max(float(np.clip(values / believed, 0, 1).sum()), 1.0))
         return scaling.with_whitening(turned), expected
 
