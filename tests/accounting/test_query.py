@@ -12,6 +12,7 @@ import pytest
 from privet.accounting import (
     Approximate,
     Bounds,
+    DiscreteLaplace,
     Event,
     ExponentialMechanism,
     Gaussian,
@@ -206,6 +207,16 @@ def test_auto_picks_as_documented(run: Event, neighbours: Neighbours, name: str)
     are known.
     """
     assert guarantee(run, delta=1e-5, neighbours=neighbours).accountant == name
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_a_theorem_that_is_sharper_than_a_lattice_answers(neighbours: Neighbours) -> None:
+    """Seven discrete Laplace sums: lattices of 4e-6 are narrow, and Rényi's bound is below their upper end."""
+    run = DiscreteLaplace(scale=1.5, clip=2) * 7
+    found = guarantee(run, delta=1e-5, neighbours=neighbours)
+    assert found.accountant == "renyi"
+    assert found.epsilon == epsilon(run, delta=1e-5, neighbours=neighbours, accountant="renyi")
+    assert found.lower <= found.epsilon < epsilon(run, delta=1e-5, neighbours=neighbours, accountant="fourier")
 
 
 def test_a_named_accountant_that_cannot_says_so() -> None:

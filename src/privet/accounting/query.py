@@ -17,6 +17,7 @@ from privet.errors import InvalidParameter, LooseBound, NoProvenBound, PrivetErr
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
 WIDE = 2e-5  # a bracket wider than this, relatively, is worth asking a second engine
+_NARROW = 1e-7  # one wider than this is worth asking the theorems, which take a millisecond each
 _LOOSE = 1e-5  # a bracket wider than this, relatively, is worth a warning
 _ROUNDING = "NumPy and SciPy compute as exactly as docs/proofs/contour.md, section 7, says"
 
@@ -212,7 +213,7 @@ def _best(
         if other is not None:
             name = "fourier" if other.upper < found.upper else name
             found = _both_hold(found, other)
-    if _width(found) > WIDE:  # few steps with few outcomes: a theorem may be sharper than a lattice
+    if _width(found) > _NARROW:  # few steps with few outcomes: a theorem may be sharper than a lattice
         for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
             loose = _tried(other_name, run, neighbours, delta, epsilon)
             if loose is not None and found.lower <= loose.upper < found.upper:
