@@ -259,6 +259,8 @@ def test_what_is_not_proven_is_refused() -> None:
         (allocated(0.0, 10), Gaussian(noise_multiplier=0.0)),
         (allocated(0.05, 10), Gaussian(noise_multiplier=0.05)),
         (allocated(150.0, 10), allocated(100.0, 10)),
+        (allocated(1e4, 10), Gaussian(noise_multiplier=1e4)),
+        (allocated(1e8, 1000), Gaussian(noise_multiplier=1e8)),
     ],
 )
 def test_beyond_the_grids_it_is_something_dearer(run: Event, dearer: Event) -> None:

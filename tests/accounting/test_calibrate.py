@@ -226,7 +226,7 @@ def test_steps_are_the_most_whole_number(rate: float, noise: float, eps: float) 
 def test_a_whole_number_of_safer_direction() -> None:
     """With `whole` and more being safer (records at a fixed batch), the least such number is returned.
 
-    Rightly warned of: ten steps of so rare a batch are known to 5e-5, which is more than one record makes up.
+    Ten steps of so rare a batch are known to 5e-5, which is rightly warned of; one record more or less makes up 1e-3.
     """
 
     def family(records: int) -> Event:

@@ -10,7 +10,7 @@ from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncerti
 from privet.accounting.allocation import allocation, allocation_below
 from privet.accounting.attained import attained
 from privet.accounting.contour.integral import NOTHING
-from privet.accounting.pairs.dominating import directions, has_allocation, known_by_moments_only
+from privet.accounting.pairs.dominating import directions, has_allocation, has_range, known_by_moments_only
 from privet.accounting.selection import selection, sole_search
 from privet.accounting.words import assumptions, description
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound, PrivetError
@@ -213,18 +213,21 @@ def _best(
         if other is not None:
             name = "fourier" if other.upper < found.upper else name
             found = _both_hold(found, other)
-    if _width(found) > _NARROW:  # few steps with few outcomes: a theorem may be sharper than a lattice
+    ranged = has_range(ways)
+    if _width(found) > _NARROW or ranged:  # few steps with few outcomes: a theorem may be sharper than a lattice
         for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
             loose = _tried(other_name, run, neighbours, delta, epsilon)
-            if loose is not None and found.lower <= loose.upper < found.upper:
-                found, name = Bounds(found.lower, loose.upper), other_name
+            if loose is not None and (ranged or found.lower <= loose.upper) and loose.upper < found.upper:
+                found, name = Bounds(min(found.lower, loose.upper), loose.upper), other_name
     return found, name
 
 
 def is_lined(run: ev.Event, neighbours: Neighbours) -> bool:
-    """Whether `ask` leaves a run to line integrals first: there is no closed form, and more is known than moments."""
+    """Whether `ask` leaves a run to line integrals: there is no closed form, and they know no less than moments."""
     ways = directions(run, neighbours)
     if sole_search(run, neighbours) is not None or known_by_moments_only(ways) or has_allocation(ways):
+        return False
+    if has_range(ways):
         return False
     try:
         ACCOUNTANTS["closed"](run, neighbours, None, 1.0)
