@@ -19,7 +19,7 @@ Admits = Callable[[list[Event]], bool]
 
 _VERSION = 3
 _MOUNTED = Path("/proc/self/mountinfo")
-_NETWORK = frozenset("nfs nfs4 cifs smb3 smbfs ncpfs afs coda ceph lustre beegfs gpfs glusterfs sshfs".split())
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "beegfs", "gpfs", "glusterfs", "sshfs"}
 _PATIENCE = 600.0  # seconds to wait for another process's charge
 # A REPLACE deletes without asking the triggers of DELETE, but it inserts first: so each verb has its own.
 _TABLES = """
@@ -77,8 +77,8 @@ class InFile:
                 Account.create(budget, path).""")
         if mounted_as(path.resolve(), _mounts()) in _NETWORK:
             warnings.warn(
-                "The account is on a network drive, whose locks may be broken: two machines could spend the same budget. "
-                "Keep it on a local disk.",
+                "The account is on a network drive, whose locks may be broken: two machines could spend one budget. Keep "
+                "it on a local disk.",
                 NetworkDrive,
                 stacklevel=4,
             )
