@@ -77,8 +77,8 @@ class InFile:
                 Account.create(budget, path).""")
         if mounted_as(path.resolve(), _mounts()) in _NETWORK:
             warnings.warn(
-                "The account is on a network drive, whose locks may be broken: two machines could spend one budget. Keep "
-                "it on a local disk.",
+                "The account is on a network drive, whose locks may be broken: two machines could spend one budget. "
+                "Keep it on a local disk.",
                 NetworkDrive,
                 stacklevel=4,
             )
