@@ -214,7 +214,8 @@ def _best(
             name = "fourier" if other.upper < found.upper else name
             found = _both_hold(found, other)
     ranged = has_range(ways)
-    if _width(found) > _NARROW or ranged:  # few steps with few outcomes: a theorem may be sharper than a lattice
+    # few steps with few outcomes: a theorem may be sharper than a lattice
+    if name == "fourier" or _width(found) > _NARROW or ranged:
         for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
             loose = _tried(other_name, run, neighbours, delta, epsilon)
             if loose is not None and (ranged or found.lower <= loose.upper) and loose.upper < found.upper:
