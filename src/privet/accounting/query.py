@@ -185,7 +185,7 @@ def _proven(
 def _best(
     run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None, tight: bool
 ) -> tuple[Bounds, str]:
-    """The tightest accountant that is valid: closed form, else contour, else Fourier; Rényi where nothing else is."""
+    """The tightest that is valid: closed form, else contour, else Fourier, or a cheap theorem where that says less."""
     if sole_search(run, neighbours) is not None:
         return selection(run, neighbours, delta, epsilon), "selection"
     ways = directions(run, neighbours)
