@@ -249,6 +249,16 @@ def test_many_exponential_mechanisms_cost_no_more_than_any_theorem_says(size: fl
         assert float(chance @ np.maximum(-np.expm1(found - loss), 0.0)) <= 1e-5
 
 
+def test_a_pair_that_nothing_attains_gives_no_lower_end() -> None:
+    """Of many choices and a sampled sum, the lower end is that of the sum, also where moments have the upper end."""
+    noise = Gaussian(noise_multiplier=1.0).poisson(rate=0.1) * 30
+    run = ExponentialMechanism(epsilon=0.3) * 30
+    assert bounds(run, delta=1e-5, neighbours="zero_out").lower == 0
+    found, alone = (bounds(part, delta=1e-5, neighbours="zero_out") for part in (run * 10 + noise, noise))
+    assert found.lower == alone.lower > 0
+    assert guarantee(run * 10 + noise, delta=1e-5, neighbours="zero_out").accountant == "renyi"
+
+
 def test_a_named_accountant_that_cannot_says_so() -> None:
     """Asking an accountant beyond its theorem is NoProvenBound with a remedy; the contour's own limits included."""
     for name, run in (

@@ -165,8 +165,9 @@ def _proven(
     found: Bounds, run: ev.Event, neighbours: Neighbours, accountant: str, delta: float | None, epsilon: float | None
 ) -> float:
     """The lower end that some two tables attain; 0 where none is known to."""
-    allocated = has_allocation(directions(run, neighbours))
-    runs = attained(run, neighbours) if found.lower > 0 or allocated else ()
+    ways = directions(run, neighbours)
+    allocated = has_allocation(ways)
+    runs = attained(run, neighbours) if found.lower > 0 or allocated or has_range(ways) else ()
     if runs == ((run, neighbours),) and not allocated:
         return found.lower
     lowest = 0.0
@@ -219,7 +220,7 @@ def _best(
         for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
             loose = _tried(other_name, run, neighbours, delta, epsilon)
             if loose is not None and (ranged or found.lower <= loose.upper) and loose.upper < found.upper:
-                found, name = Bounds(min(found.lower, loose.upper), loose.upper), other_name
+                found, name = Bounds(0.0 if ranged else found.lower, loose.upper), other_name
     return found, name
 
 
