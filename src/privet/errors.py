@@ -8,6 +8,7 @@ PrivetError
 └── PlanFormat         (also a ValueError)  JSON that is not a plan of this version, or was edited
 Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
 LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
+NetworkDrive           (a UserWarning)      an account whose file may not be locked against other machines
 SmallEffectiveSample   (a UserWarning)      a model that privacy leaves little more than a constant
 UnaccountedTransformer (a UserWarning)      a pipeline that learnt from the rows before our fit saw them
 """
@@ -52,6 +53,10 @@ class Interrupted(KeyboardInterrupt):
 
 class LooseBound(UserWarning):
     """The bound returned is certified, but its bracket is wider than usual."""
+
+
+class NetworkDrive(UserWarning):
+    """An account's file is on a network file system, whose locks may not hold between machines."""
 
 
 class SmallEffectiveSample(UserWarning):

@@ -161,6 +161,21 @@ def test_absurd_parameters_keep_their_brackets_everywhere(seed: int) -> None:
     scan(seed, 600)
 
 
+@pytest.mark.parametrize(
+    ("kind", "size", "rate", "at"),
+    [
+        ("gaussian sampled", 6.383925177697551e197, 4.361920140780931e-114, 6.832661754903e-312),
+        ("laplace sampled", 6.518549143494514e210, 9.748842736812542e-106, 1.49555405e-316),
+        ("pure sampled", 1.534e-211, 9.748842736812542e-106, 1.4954e-316),
+    ],
+)
+def test_what_floats_hold_with_few_digits_is_rounded_outwards(kind: str, size: float, rate: float, at: float) -> None:
+    """Below 1e-308 a product rounds by half of the least float: both ends allow for it, and the upper is above 0."""
+    run, curve, _ = drawn(kind, size, rate)
+    mpmath.mp.dps = 60
+    check(run, curve, {"epsilon": at}, "auto")
+
+
 def holds(found: Bounds, truth: float) -> bool:
     return found.lower <= truth * (1 + 1e-12) and found.upper >= truth * (1 - 1e-12)
 

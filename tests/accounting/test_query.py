@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from privet.accounting import (
     Approximate,
     Bounds,
+    DiscreteLaplace,
     Event,
     ExponentialMechanism,
     Gaussian,
@@ -189,7 +191,8 @@ CHOICES: list[tuple[Event, Neighbours, str]] = [
     (SGD, "add_remove", "contour"),
     (SGD, "replace_one", "contour"),
     (BATCHES, "replace_one", "contour"),
-    (ExponentialMechanism(epsilon=0.3) * 30, "add_remove", "contour"),
+    (ExponentialMechanism(epsilon=0.3) * 3, "add_remove", "contour"),
+    (ExponentialMechanism(epsilon=0.3) * 30, "add_remove", "renyi"),  # its pair is that of no one mechanism
     (Laplace(scale=4.0) * 10 + Gaussian(noise_multiplier=5.0) * 10, "add_remove", "contour"),
     (Pure(epsilon=0.1) * 30 + Pure(epsilon=0.2) * 40, "add_remove", "closed"),
     (Pure(epsilon=0.1).poisson(rate=0.5) * 30, "add_remove", "fourier"),
@@ -206,6 +209,54 @@ def test_auto_picks_as_documented(run: Event, neighbours: Neighbours, name: str)
     are known.
     """
     assert guarantee(run, delta=1e-5, neighbours=neighbours).accountant == name
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_a_theorem_that_is_sharper_than_a_lattice_answers(neighbours: Neighbours) -> None:
+    """Seven discrete Laplace sums: lattices of 4e-6 are narrow, and Rényi's bound is below their upper end."""
+    run = DiscreteLaplace(scale=1.5, clip=2) * 7
+    found = guarantee(run, delta=1e-5, neighbours=neighbours)
+    assert found.accountant == "renyi"
+    assert found.epsilon == epsilon(run, delta=1e-5, neighbours=neighbours, accountant="renyi")
+    assert found.lower <= found.epsilon < epsilon(run, delta=1e-5, neighbours=neighbours, accountant="fourier")
+
+
+@pytest.mark.medium
+def test_the_default_is_below_moments_by_any_margin() -> None:
+    """A lattice as narrow as 4e-8 is asked against them too: it was above by 7e-9."""
+    run = Laplace(scale=1.034) + DiscreteLaplace(scale=7.728, clip=4) * 10 + RandomizedResponse(epsilon=1.599)
+    for neighbours in NEIGHBOURS[1:]:
+        found, loose = (
+            epsilon(run, delta=2.97e-9, neighbours=neighbours, accountant=name) for name in ("auto", "renyi")
+        )
+        assert found <= loose
+
+
+@pytest.mark.parametrize(("size", "steps"), [(0.7, 300), (0.3, 30), (2.0, 100), (0.05, 1000), (1.0, 4)])
+def test_many_exponential_mechanisms_cost_no_more_than_any_theorem_says(size: float, steps: int) -> None:
+    """auto is below its pair, Rényi's and zCDP's bound, and above n choices of two losses t and t - size, any t."""
+    run = ExponentialMechanism(epsilon=size) * steps
+    names = ("auto", "contour", "renyi", "zcdp")
+    found, *others = (epsilon(run, delta=1e-5, neighbours="add_remove", accountant=name) for name in names)
+    assert found <= min(others) * (1 + 1e-9)
+    for top in np.linspace(0.02, 0.98, 49) * size:  # P-mass p at t, where E e^{-L} = 1
+        p = -math.expm1(top - size) / -math.expm1(-size)
+        count = np.arange(steps + 1)
+        loss = count * (top - size) + (steps - count) * top
+        chance = binom.pmf(count, steps, 1 - p)
+        assert abs(float(chance @ np.exp(-loss)) - 1) < 1e-9
+        assert float(chance @ np.maximum(-np.expm1(found - loss), 0.0)) <= 1e-5
+
+
+def test_a_pair_that_nothing_attains_gives_no_lower_end() -> None:
+    """Of many choices and a sampled sum, the lower end is that of the sum, also where moments have the upper end."""
+    noise = Gaussian(noise_multiplier=1.0).poisson(rate=0.1) * 30
+    run = ExponentialMechanism(epsilon=0.3) * 30
+    assert bounds(run, delta=1e-5, neighbours="zero_out").lower == 0
+    found, alone = (bounds(part, delta=1e-5, neighbours="zero_out") for part in (run * 10 + noise, noise))
+    assert found.lower == alone.lower > 0
+    assert guarantee(run * 10 + noise, delta=1e-5, neighbours="zero_out").accountant == "renyi"
 
 
 def test_a_named_accountant_that_cannot_says_so() -> None:

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from privet import Budget
 from privet.accounting import Approximate, Gaussian, Laplace, Pure, epsilon, random_trials
 from privet.accounting.filters import Overspent, RenyiFilter
-from privet.errors import InvalidParameter, NoProvenBound
+from privet.errors import InvalidParameter, NetworkDrive, NoProvenBound
 from privet.ledger import Account, storage
 
 BUDGET = Budget(epsilon=2, delta=1e-6)
@@ -129,6 +129,31 @@ def test_a_file_keeps_its_terms(tmp_path: Path) -> None:
         Account(BUDGET, path, neighbours="zero_out")
     with pytest.raises(InvalidParameter, match="terms"):
         Account(BUDGET, path, filter="renyi")
+
+
+def test_an_account_on_a_network_drive_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the innermost mount of its path, when it is made and when it is opened; a local disk says nothing."""
+    table, local, far = tmp_path / "mountinfo", tmp_path / "local", tmp_path / "a far place"
+    local.mkdir()
+    far.mkdir()
+    point = str(far).replace(" ", "\\040")
+    table.write_text(
+        "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        f"30 21 0:40 / {point} rw shared:7 - nfs4 server:/export rw\n"
+        f"31 30 0:41 / {point}/disk rw - ext4 /dev/sdb1 rw\n"
+        "a line of another kind\n"
+    )
+    monkeypatch.setattr(storage, "_MOUNTED", table)
+    Account.create(BUDGET, local / "a.db")
+    with pytest.warns(NetworkDrive, match="local disk"):
+        Account.create(BUDGET, far / "a.db")
+    with pytest.warns(NetworkDrive):
+        Account(BUDGET, far / "a.db")
+    (far / "disk").mkdir()
+    Account.create(BUDGET, far / "disk" / "a.db")
+    monkeypatch.setattr(storage, "_MOUNTED", tmp_path / "nothing")
+    Account(BUDGET, far / "a.db")
+    assert storage.mounted_as(Path("/data/x"), "1 1 0:1 / /data rw - fuse.sshfs me@there:/ rw") == "sshfs"
 
 
 def test_a_lost_or_foreign_file_stops_all_spending(tmp_path: Path) -> None:

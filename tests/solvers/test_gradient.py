@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet import glm
+from privet import glm, per_record
 from privet.clipping import Adaptive, Clip
 from privet.errors import InvalidParameter, NoProvenBound
+from privet.losses import LinearRecords, SquaredLoss
 from privet.noise import add_gaussian
 from privet.plan import Meter, gradient_plan, meter
 from privet.randomness import fixed_seed_invalidates_guarantee, system_random
@@ -134,6 +135,26 @@ def test_an_empty_batch_is_a_step_of_noise_alone() -> None:
     assert run.finish() == ("gradients",) * 30
     assert np.isfinite(released).all()
     assert len(np.unique(released)) == 90
+
+
+def test_a_gradient_that_overflows_skips_no_step() -> None:
+    """Records whose gradients are infinite, or no number, make the releases of empty ones, bit for bit, all 30 of them.
+
+    There is no loss scaler that such a step could be skipped for (docs/footguns.md, 12).
+    """
+    loss = LinearRecords(loss=SquaredLoss(factor=2))
+    huge, target = np.full((5, 3), 1e200), np.array([1e200, -1e200, 1e300, -1e300, 1e200])
+    huge[3] = np.array([1e308, -1e308, 1e308])
+    with np.errstate(all="ignore"):
+        assert not np.isfinite(loss.gradients(np.ones(3), huge, target)).all(axis=1).any()
+    plan = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=1.0, steps=30, records=5, neighbours="zero_out")
+    released = []
+    for rows, labels in ((huge, target), (np.zeros((5, 3)), np.zeros(5))):
+        run = Meter(plan, random=fixed_seed_invalidates_guarantee(3))
+        private = PrivateGradient(per_record(loss, rows, labels, shape=3), run)
+        released.append([private(np.ones(3)).tolist() for _ in range(30)])
+        assert run.finish() == ("gradients",) * 30
+    assert released[0] == released[1]
 
 
 def test_the_divisor_is_the_planned_size_not_the_drawn_one() -> None:

@@ -1,12 +1,15 @@
 """Accountants that know a run by moments or by one number: Rényi, zCDP, Gaussian DP."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from privet.accounting import events as ev
 from privet.accounting.interface import Bounds, no_theorem
-from privet.accounting.pairs.dominating import directions, leaves, sensitivity
+from privet.accounting.pairs.dominating import Steps, directions, leaves, sensitivity
+from privet.accounting.pairs.elementary import BoundedRangePair, ConcentratedBound
+from privet.accounting.pairs.pair import Reals
 from privet.accounting.renyi_orders import best_order, chernoff_epsilon, chernoff_log_delta, infinite_mass, largest_loss
 from privet.accounting.theorems import conversions, gaussian_profile
 from privet.privacy import Neighbours
@@ -16,23 +19,54 @@ def renyi(run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: f
     """An upper bound by Rényi moments at the best order."""
     worst = 0.0
     for way in directions(run, neighbours):
-        infinite = infinite_mass(way.steps) * (1 + 1e-14)
-        top = largest_loss(way.steps)  # no finite loss is larger
-        if infinite >= (delta if delta is not None else 1.0):
-            worst = math.inf if delta is not None else 1.0
-        elif delta is not None:
-            log_delta = math.log(delta - infinite)
-            order = best_order(way.steps, "epsilon", log_delta, fine=True)
-            bound = float(chernoff_epsilon(way.steps, log_delta, np.array([order]))[0])
-            worst = max(worst, min(top, bound * (1 + 1e-14) + 1e-14 / order))
-        elif (epsilon or 0.0) >= top:
-            worst = max(worst, infinite)
-        else:
-            order = best_order(way.steps, "log_delta", epsilon or 0.0, fine=True)
-            bound = float(chernoff_log_delta(way.steps, epsilon or 0.0, np.array([order]))[0])
-            log = max(-740.0, bound + 1e-13 * (1 + order * (epsilon or 0.0)))  # what underflows is not 0
-            worst = max(worst, min(1.0, infinite + math.exp(min(0.0, log))))
-    return Bounds(0.0, max(0.0, worst))
+        found = _moments(way.steps, delta, epsilon)
+        plain = _concentrated(way.steps)
+        if plain != way.steps:
+            found = min(found, _moments(plain, delta, epsilon))
+        worst = max(worst, found)
+    return Bounds(0.0, worst)
+
+
+def _moments(steps: Steps, delta: float | None, epsilon: float | None) -> float:
+    """The same in one direction."""
+    infinite = infinite_mass(steps) * (1 + 1e-14)
+    top = largest_loss(steps)  # no finite loss is larger
+    if infinite >= (delta if delta is not None else 1.0):
+        return math.inf if delta is not None else 1.0
+    if delta is not None:
+        log_delta = math.log(delta - infinite)
+        bound, order = _at_best(lambda t: chernoff_epsilon(steps, log_delta, t), steps, "epsilon", log_delta)
+        return max(0.0, min(top, bound * (1 + 1e-14) + 1e-14 / order))
+    at = epsilon or 0.0
+    if at >= top:
+        return infinite
+    bound, order = _at_best(lambda t: chernoff_log_delta(steps, at, t), steps, "log_delta", at)
+    log = max(-740.0, bound + 1e-13 * (1 + order * at))  # what underflows is not 0
+    return min(1.0, infinite + math.exp(min(0.0, log)))
+
+
+def _at_best(bound: Callable[[Reals], Reals], steps: Steps, objective: str, target: float) -> tuple[float, float]:
+    """A bound at about its best order, and that order; at a smaller one where rounding leaves nothing of the first."""
+    order = best_order(steps, objective, target, fine=True)
+    for _ in range(12):
+        found = float(bound(np.array([order]))[0])
+        if found < math.inf:
+            break
+        order /= 4
+    return found, order
+
+
+def _concentrated(steps: Steps) -> Steps:
+    """The run with what is known of exponential mechanisms from concentrated DP, docs/proofs/pairs.md, section 10.
+
+    Their dominating pair has the worst loss at each k, which no one mechanism has at all: over many it costs more.
+    """
+    return tuple(
+        (ConcentratedBound(conversions.bounded_range_rho(pair.epsilon)), count)
+        if isinstance(pair, BoundedRangePair)
+        else (pair, count)
+        for pair, count in steps
+    )
 
 
 def _pure_epsilon(leaf: ev.Event, neighbours: Neighbours) -> float | None:

@@ -10,13 +10,14 @@ from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncerti
 from privet.accounting.allocation import allocation, allocation_below
 from privet.accounting.attained import attained
 from privet.accounting.contour.integral import NOTHING
-from privet.accounting.pairs.dominating import directions, has_allocation, known_by_moments_only
+from privet.accounting.pairs.dominating import directions, has_allocation, has_range, known_by_moments_only
 from privet.accounting.selection import selection, sole_search
 from privet.accounting.words import assumptions, description
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound, PrivetError
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
 WIDE = 2e-5  # a bracket wider than this, relatively, is worth asking a second engine
+_NARROW = 1e-7  # one wider than this is worth asking the theorems, which take a millisecond each
 _LOOSE = 1e-5  # a bracket wider than this, relatively, is worth a warning
 _ROUNDING = "NumPy and SciPy compute as exactly as docs/proofs/contour.md, section 7, says"
 
@@ -164,8 +165,9 @@ def _proven(
     found: Bounds, run: ev.Event, neighbours: Neighbours, accountant: str, delta: float | None, epsilon: float | None
 ) -> float:
     """The lower end that some two tables attain; 0 where none is known to."""
-    allocated = has_allocation(directions(run, neighbours))
-    runs = attained(run, neighbours) if found.lower > 0 or allocated else ()
+    ways = directions(run, neighbours)
+    allocated = has_allocation(ways)
+    runs = attained(run, neighbours) if found.lower > 0 or allocated or has_range(ways) else ()
     if runs == ((run, neighbours),) and not allocated:
         return found.lower
     lowest = 0.0
@@ -184,7 +186,7 @@ def _proven(
 def _best(
     run: ev.Event, neighbours: Neighbours, delta: float | None, epsilon: float | None, tight: bool
 ) -> tuple[Bounds, str]:
-    """The tightest accountant that is valid: closed form, else contour, else Fourier; Rényi where nothing else is."""
+    """The tightest that is valid: closed form, else contour, else Fourier, or a cheap theorem where that says less."""
     if sole_search(run, neighbours) is not None:
         return selection(run, neighbours, delta, epsilon), "selection"
     ways = directions(run, neighbours)
@@ -212,18 +214,22 @@ def _best(
         if other is not None:
             name = "fourier" if other.upper < found.upper else name
             found = _both_hold(found, other)
-    if _width(found) > WIDE:  # few steps with few outcomes: a theorem may be sharper than a lattice
+    ranged = has_range(ways)
+    # few steps with few outcomes: a theorem may be sharper than a lattice
+    if name == "fourier" or _width(found) > _NARROW or ranged:
         for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
             loose = _tried(other_name, run, neighbours, delta, epsilon)
-            if loose is not None and found.lower <= loose.upper < found.upper:
-                found, name = Bounds(found.lower, loose.upper), other_name
+            if loose is not None and (ranged or found.lower <= loose.upper) and loose.upper < found.upper:
+                found, name = Bounds(0.0 if ranged else found.lower, loose.upper), other_name
     return found, name
 
 
 def is_lined(run: ev.Event, neighbours: Neighbours) -> bool:
-    """Whether `ask` leaves a run to line integrals first: there is no closed form, and more is known than moments."""
+    """Whether `ask` leaves a run to line integrals: there is no closed form, and they know no less than moments."""
     ways = directions(run, neighbours)
     if sole_search(run, neighbours) is not None or known_by_moments_only(ways) or has_allocation(ways):
+        return False
+    if has_range(ways):
         return False
     try:
         ACCOUNTANTS["closed"](run, neighbours, None, 1.0)

@@ -20,6 +20,7 @@ from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.theorems import gaussian_profile
 
 _BLUR = 8 * UNIT
+_DUST = 4e-323  # below 1e-292 a product rounds by half of the least float, not in proportion
 
 
 def stick(pair: Pair, epsilon: float) -> Bounds:
@@ -30,7 +31,13 @@ def stick(pair: Pair, epsilon: float) -> Bounds:
 
 
 def _end(pair: Pair, epsilon: float, side: int) -> float:
-    """delta(epsilon), rounded up (`side` 1) or down (-1). Sizes of pairs are rounded up, by a unit at most."""
+    """delta(epsilon), rounded up (`side` 1) or down (-1); 0 where it is, or where it underflows."""
+    found = _blurred(pair, epsilon, side)
+    return max(0.0, found + side * _DUST) if found > 0 else 0.0
+
+
+def _blurred(pair: Pair, epsilon: float, side: int) -> float:
+    """The same where floats round in proportion. Sizes of pairs are rounded up, by a unit at most."""
     match pair:
         case GaussianPair(mu=mu):
             return _gaussian(mu, epsilon, side)
@@ -85,7 +92,7 @@ def _laplace(distance: float, epsilon: float, side: int) -> float:
 def _joining(rate: float, epsilon: float, side: int) -> float:
     """1 − e^epsilon (1 − q), at least 0."""
     end = -math.log1p(-rate)
-    return -math.expm1(min(0.0, epsilon - end - side * _BLUR * (epsilon + end)))
+    return -math.expm1(min(0.0, epsilon - end - side * (_BLUR * (epsilon + end) + _DUST)))
 
 
 def _inner(weight: float, epsilon: float, side: int) -> float:

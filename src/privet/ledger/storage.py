@@ -1,21 +1,25 @@
 """Where an account's lines are kept: in this process, or in a file that processes share and a crash leaves whole."""
 
 import os
+import re
 import secrets
 import sqlite3
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from privet.accounting import Event, from_json, to_json
-from privet.errors import InvalidParameter
+from privet.errors import InvalidParameter, NetworkDrive
 from privet.ledger.terms import Terms
 
 Line = tuple[str, Event]
 Admits = Callable[[list[Event]], bool]
 
 _VERSION = 3
+_MOUNTED = Path("/proc/self/mountinfo")
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "beegfs", "gpfs", "glusterfs", "sshfs"}
 _PATIENCE = 600.0  # seconds to wait for another process's charge
 # A REPLACE deletes without asking the triggers of DELETE, but it inserts first: so each verb has its own.
 _TABLES = """
@@ -71,6 +75,13 @@ class InFile:
             raise InvalidParameter("""Expected the file of an account at this path, got none: where a file was lost,
                 nobody knows what was spent. Bring it back, or check the folder; a new account is made by
                 Account.create(budget, path).""")
+        if mounted_as(path.resolve(), _mounts()) in _NETWORK:
+            warnings.warn(
+                "The account is on a network drive, whose locks may be broken: two machines could spend one budget. "
+                "Keep it on a local disk.",
+                NetworkDrive,
+                stacklevel=4,
+            )
         with _opened(path) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version != _VERSION:
@@ -128,6 +139,24 @@ class InFile:
                 back.""")
         self.identity, self.seen = identity, max(self.seen, len(rows))
         return [(label, from_json(text)) for _, label, text in rows]
+
+
+def mounted_as(path: Path, mounts: str) -> str:
+    """The type of the file system that a path is on, by a table as in proc(5), mountinfo; "" where it does not say."""
+    longest, kind = 0, ""
+    for line in mounts.splitlines():
+        fields, _, rest = line.partition(" - ")
+        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), [*fields.split(), *[""] * 5][4])
+        if rest and point and path.is_relative_to(point) and len(point) >= longest:  # the last of equals lies on top
+            longest, kind = len(point), rest.split()[0].removeprefix("fuse.")
+    return kind
+
+
+def _mounts() -> str:
+    try:
+        return _MOUNTED.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # not Linux, or not to be seen
+        return ""
 
 
 @contextmanager

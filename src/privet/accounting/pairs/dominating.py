@@ -110,6 +110,11 @@ def has_allocation(ways: tuple[Direction, ...]) -> bool:
     return any(isinstance(pair, AllocatedPair) for way in ways for pair, _ in way.steps)
 
 
+def has_range(ways: tuple[Direction, ...]) -> bool:
+    """Whether a part is an exponential mechanism, which may cost less than its pair: docs/proofs/pairs.md, 10."""
+    return any(isinstance(pair, BoundedRangePair) for way in ways for pair, _ in way.steps)
+
+
 def _pairs(leaf: ev.Event, neighbours: Neighbours) -> tuple[Pair, Pair]:
     moves = sensitivity(neighbours)
     match leaf:
@@ -216,7 +221,7 @@ def _allocated(leaf: ev.Event, inner: ev.Event, batches: int, neighbours: Neighb
         raise _refusal(leaf, neighbours, "only Gaussian noise has a proven pair on allocated batches")
     whole = _pairs(inner, neighbours)
     shift = _ratio(1.0, inner.noise_multiplier) if inner.noise_multiplier else math.inf
-    if batches == 1 or shift > MOST_SHIFT:  # to know the batch costs more,
+    if batches == 1 or shift > MOST_SHIFT or shift * math.sqrt(batches) <= LEAST_SHIFT:  # to know the batch costs more,
         return whole
     batches, shift = min(batches, MOST_BATCHES), max(shift, LEAST_SHIFT)  # and so do fewer batches, and less noise
     return AllocatedPair(batches, shift, "remove"), AllocatedPair(batches, shift, "add")

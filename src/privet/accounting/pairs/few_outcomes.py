@@ -53,7 +53,7 @@ def _outcomes(pair: DiscretePair) -> list[tuple[float, float, float]]:
 
 def _up(mixed: float, loss: float) -> float:
     """The mixed loss, rounded up: no larger one must occur, and it is above 0 where the unsampled one is."""
-    return max(mixed + 8 * UNIT * abs(mixed), 5e-324 if loss > 0 else -math.inf)
+    return mixed + 8 * UNIT * abs(mixed) + (1e-323 if loss > 0 else 0.0)
 
 
 def _gathered(losses: list[tuple[float, float]], infinite: float) -> DiscretePair:

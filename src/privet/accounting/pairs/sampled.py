@@ -58,7 +58,7 @@ class SampledLaplacePair:
 
     @property
     def highest(self) -> float:
-        return max(self._ends()[1] * (1 + 8 * UNIT), 5e-324)
+        return self._ends()[1] * (1 + 8 * UNIT) + 1e-323  # the latter where the former underflows
 
     @property
     def atoms(self) -> tuple[float, ...]:
