@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from privet.accounting import events as ev
+from privet.accounting.contour.few_nodes import joining_upper
 from privet.accounting.contour.integral import NOTHING, contour_upper
 from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
 from privet.accounting.contour.roots import Bracketing
@@ -101,7 +102,10 @@ def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) 
 
 
 def _quickly_below(steps: Steps, epsilon: float, delta: float) -> tuple[bool, float | None]:
-    """The same by a Rényi bound from few moments of w, where a record joins sampled batches; and a good order."""
+    """The same from few moments of w, where a record joins sampled batches: by a Rényi bound, else by a short line.
+
+    Second, a good order for a longer one.
+    """
     parts = [(pair, count) for pair, count in steps if isinstance(pair, MixturePair) and pair.kind == "add"]
     if len(parts) < len(steps) or delta <= 0:
         return False, None
@@ -118,9 +122,12 @@ def _quickly_below(steps: Steps, epsilon: float, delta: float) -> tuple[bool, fl
             return True, order
         before, found = found, log_ratio(order * step)
         if found >= before:
-            return False, order if order * max(pair.rate for pair, _ in parts) < 0.3 else None
+            break
         order *= step
-    return False, None
+    else:
+        order = math.inf
+    known = order * max(pair.rate for pair, _ in parts) < 0.3
+    return joining_upper(parts, epsilon, delta) <= delta, order if known else None
 
 
 class LineCurve:
