@@ -60,8 +60,8 @@ class Line:
     _top: float = field(init=False, repr=False)  # the largest finite loss
     _unit: Reals = field(init=False, repr=False)  # Δ/2π, twice for a node and its conjugate
     _below: Complexes = field(init=False, repr=False)  # 1/(t(t+1))
-    _log_missing: Reals = field(init=False, repr=False)  # log of a bound on the error of M/(t(t+1))
-    _shaken: Reals = field(init=False, repr=False)  # in units of rounding, how far terms are off, and per epsilon
+    _log_wrong: float = field(init=False, repr=False)  # all errors but the aliases are e^{this - tilt·epsilon} times
+    _wrong: tuple[float, float] = field(init=False, repr=False)  # the first of these, and the other times epsilon
     _log_right: Reals = field(init=False, repr=False)  # log of the aliases right of epsilon, before e^{-t·epsilon}
     _last: tuple[float, Complexes, float, float] = field(init=False, repr=False)  # latest epsilon, terms, sum and slack
 
@@ -70,11 +70,21 @@ class Line:
         self._unit = np.full(len(self.nodes), self.spacing / math.pi)
         self._unit[0] /= 2
         self._below = 1 / (self.nodes * (1 + self.nodes))
-        self._shaken = np.array([4 + np.abs(self.log_m), np.abs(self.nodes)]) * (8 * UNIT * self._unit)
         far = np.minimum(700.0, (self.orders - self.tilt) * (2 * math.pi / self.spacing))
         self._log_right = self.log_orders + hook(self.orders) - np.log(np.expm1(far))
-        self._log_missing = np.log(-np.expm1(-self.error) * np.abs(self._below)) + self.log_m.real + self.error
+        self._log_wrong, *wrong = self._errors()
+        self._wrong = wrong[0], wrong[1]
         self._last = math.nan, self._below, math.nan, math.nan
+
+    def _errors(self) -> tuple[float, float, float]:
+        """The terms of M/(t(t+1)) that are wrong, missing or rounded, relative to e^(the first number)."""
+        size = self.log_m.real
+        top = float(size.max())
+        sizes = np.exp(size - top) * np.abs(self._below) * self._unit
+        wrong = float((np.expm1(np.minimum(self.error, 700.0)) + 8 * UNIT * (4 + np.abs(self.log_m))) @ sizes)
+        if self.tail is None:
+            wrong += math.exp(min(700.0, self.log_cut - top)) / (math.pi * self.nodes[-1].imag)
+        return top, wrong, 8 * UNIT * float(np.abs(self.nodes) @ sizes)
 
     @classmethod
     def laid(
@@ -138,13 +148,9 @@ class Line:
             return self._last[2:]
         f = np.exp(self.log_m - self.nodes * epsilon) * self._below
         total = float(f.real @ self._unit)
-        slack = float(np.exp(np.minimum(self._log_missing - self.tilt * epsilon, 700.0)) @ self._unit)
-        of_logs, of_nodes = map(float, self._shaken @ np.abs(f))
-        slack += of_logs + of_nodes * epsilon
-        if self.tail is None:
-            reach = self.nodes[-1].imag
-            slack += math.exp(min(700.0, self.log_cut - self.tilt * epsilon)) / (math.pi * reach)
-        else:
+        wrong, more_wrong = self._wrong
+        slack = math.exp(min(700.0, self._log_wrong - self.tilt * epsilon)) * (wrong + more_wrong * epsilon)
+        if self.tail is not None:
             more, wrong = self.tail.sum(epsilon)
             total, slack = total + more, slack + wrong
         self._last = epsilon, f, total, slack * (1 + 1e-9)  # bounds are rounded, too

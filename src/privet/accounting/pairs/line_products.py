@@ -7,6 +7,8 @@ import numpy as np
 from privet.accounting.pairs.complex_functions import expm1
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
+_FEW = 20  # multiples of a turn up to which doubling takes more time than it saves
+
 
 def rises_on_line(first: Complexes, turn: Complexes, weight: Complexes, count: int) -> tuple[Complexes, Reals]:
     """Σ weight·(e^{first + k·turn} - 1) over the last axis, k < count, and a bound on its rounding; Re turn ≤ 0.
@@ -17,7 +19,11 @@ def rises_on_line(first: Complexes, turn: Complexes, weight: Complexes, count: i
     block = max(1, math.isqrt(count))
     ways = -(-count // block)
     turn, weight, start = turn[..., None, :], weight[..., None], expm1(first.astype(complex))[..., None, :]
-    fine, far = _rises(turn, block), _rises(block * turn, ways)
+    if block + ways <= _FEW:
+        rises = expm1(np.array([*range(block), *range(0, block * ways, block)])[:, None] * turn)
+        fine, far = rises[..., :block, :], rises[..., block:, :]
+    else:
+        fine, far = _rises(turn, block), _rises(block * turn, ways)
     coarse = start * (1 + far) + far
     m = (coarse * weight.swapaxes(-1, -2)) @ fine.swapaxes(-1, -2)
     m += (coarse @ weight) + (fine @ weight).swapaxes(-1, -2)
