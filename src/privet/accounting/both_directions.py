@@ -73,7 +73,7 @@ def _engine(
     if any(pair.infinite == 1.0 for way in ways for pair, _ in way.steps):
         return Bounds(math.inf, math.inf) if delta is not None else Bounds(1.0, 1.0)
     worst = Bounds(0.0, 0.0)
-    for way in ways:
+    for way in ways if delta is not None or epsilon else _unlike_at_nothing(ways):
         if delta is not None and delta < infinite_mass(way.steps) * (1 - 1e-12):
             return Bounds(math.inf, math.inf)
         if delta is not None:
@@ -86,6 +86,12 @@ def _engine(
             high = max(high, 5e-324)  # what underflows is not 0
         worst = Bounds(max(worst.lower, float(low)), max(worst.upper, float(high)))
     return worst
+
+
+def _unlike_at_nothing(ways: tuple[Direction, ...]) -> tuple[Direction, ...]:
+    """Those of both directions that differ at epsilon = 0, where delta is the total variation."""
+    mixed = all(isinstance(pair, MixturePair) for way in ways for pair, _ in way.steps)
+    return ways[:1] if mixed else ways  # P and Q of a mixture pair change places from one direction to the other
 
 
 def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) -> bool:
@@ -140,7 +146,8 @@ class LineCurve:
     def upper(self, epsilon: float, width: float) -> float | None:
         """A certified upper bound on delta(epsilon), at most `width` above the truth, relatively; else None."""
         worst = 0.0
-        for way, lines in zip(self.ways, self._kept, strict=True):
+        ways = self.ways if epsilon else _unlike_at_nothing(self.ways)
+        for way, lines in zip(ways, self._kept, strict=False):
             if worst and any(line.upper(epsilon) <= worst for line in lines[-2:]):
                 continue
             try:
