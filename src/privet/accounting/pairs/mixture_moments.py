@@ -18,6 +18,7 @@ from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 _REAL, _LINE, _EXACT = 26.0, 31.0, 36.0  # digits, in natural logs, of nodes on the real line and on turned ones
 _BLOCK = 200_000  # numbers worked on at a time
 _FEW = 5000  # numbers up to which direct sums take less time than products
+_SQUARED, _MANY_NODES = 400, 64  # orders up to which, and nodes from which on, powers by squaring are exact enough
 _FALL = 40.0  # about how far a run decays where its line is cut
 _ANGLES = 2.0 ** -np.arange(0.0, 11.0)
 _NONE = np.zeros(0)
@@ -270,7 +271,8 @@ def _products(grid: Grid, kind: Kind, first: Complexes, spacing: float, count: i
     """
     turn = grid.logs[0] if kind != "replace" else grid.logs[0] - grid.logs[1]
     turn = (-1j * spacing if kind == "add" else 1j * spacing) * turn
-    m, spread = rises_on_line(first[:, 0], turn, grid.weight, count)
+    squared = count <= _SQUARED and len(grid.x) >= _MANY_NODES
+    m, spread = rises_on_line(first[:, 0], turn, grid.weight, count, squared=squared)
     if first.shape[1] > 1:
         others = expm1(first[:, 1:])
         sizes = np.abs(others) @ np.abs(grid.weight)
