@@ -19,6 +19,8 @@ from privet.accounting.pairs.pair import Pair
 from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass, largest_loss
 from privet.privacy import Neighbours
 
+_COARSE = 1 << 14  # points of a lattice
+
 
 def paired(run: ev.Event, neighbours: Neighbours, name: str) -> tuple[Direction, ...]:
     """The run's dominating pairs, both ways; a refusal if a part has none."""
@@ -136,6 +138,14 @@ def _quickly_below(steps: Steps, epsilon: float, delta: float) -> tuple[bool, fl
     return joining_upper(parts, epsilon, delta) <= delta, order if known else None
 
 
+def _roughly_above(steps: Steps, epsilon: float) -> float:
+    """An upper bound on delta(epsilon) by a coarse lattice, to see that a direction is not the worse one."""
+    try:
+        return float(fourier_delta(steps, epsilon, points=_COARSE)[1])
+    except (ArithmeticError, ValueError):
+        return math.inf
+
+
 class LineCurve:
     """delta(epsilon) of a run, whose lines are kept: one that was laid for one epsilon often serves the next."""
 
@@ -155,6 +165,8 @@ class LineCurve:
             except (ArithmeticError, ValueError):  # a loss beyond what floats can hold
                 return None
             if found is None or found[1] - found[0] > width * max(found[1], NOTHING / width):
+                if worst and _roughly_above(way.steps, epsilon) <= worst:
+                    continue
                 return None
             worst = max(worst, found[1])
         return worst

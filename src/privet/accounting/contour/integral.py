@@ -54,7 +54,7 @@ def contour_delta(
         log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
         return infinite * (1 - 1e-14), (infinite + unseen) * (1 + 1e-14) + math.exp(max(-740.0, min(log_bound, 0.0)))
     line = None
-    for further in (0.0,) if kept is None else (_FURTHER, 0.0):
+    for further in (0.0,) if kept is None else (_FURTHER,) if unseen else (_FURTHER, 0.0):
         log_least = min(log_bound, 0.0) - 4.0 - further
         line = line or Line.laid(steps, saddle, epsilon, log_least, unseen=unseen, log_orders=log_orders)
     if line is None:
