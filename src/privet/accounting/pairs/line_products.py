@@ -27,8 +27,8 @@ def rises_on_line(
         fine, far = rises[..., :block, :], rises[..., block:, :]
         coarse = start * (1 + far) + far
     else:
-        fine = _rises(turn, block + 1, squared=squared)
-        coarse = _rises(block * turn, ways, start, fine[..., block:, :] if squared else None, squared=squared)
+        fine = rises_of(turn, block + 1, squared=squared)
+        coarse = rises_of(block * turn, ways, start, fine[..., block:, :] if squared else None, squared=squared)
         fine = fine[..., :block, :]
     m = (coarse * weight.swapaxes(-1, -2)) @ fine.swapaxes(-1, -2)
     m += (coarse @ weight) + (fine @ weight).swapaxes(-1, -2)
@@ -41,7 +41,7 @@ def rises_on_line(
     return m.reshape(shape)[..., :count], UNIT * (weight.shape[-2] + 128) * spread.reshape(shape)[..., :count]
 
 
-def _rises(
+def rises_of(
     turn: Complexes,
     count: int,
     start: Complexes | float = 0.0,
