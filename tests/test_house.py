@@ -119,6 +119,7 @@ INNER = {
     ],
     "fourier": ["lattice_laws", "pilot", "composed_law", "brackets"],
     "contour": [
+        "few_nodes",
         "turned_mixture",
         "fermi_tail",
         "roots",

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from privet.accounting import Event, Gaussian, Pure, bounds, profile
+from privet.accounting.fourier.brackets import fourier_delta
+from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.mixture_grid import Kind
 from privet.privacy import Neighbours
 
 RUNS: list[tuple[Event, Neighbours]] = [
@@ -37,3 +40,21 @@ def test_points_come_back_in_the_order_asked() -> None:
     there = profile(run, [2.0, 0.5, 1.0, 0.5], neighbours=neighbours)
     assert there[1] == there[3] > there[2] > there[0]
     assert profile(run, [], neighbours=neighbours).shape == (0,)
+
+
+def test_where_levels_give_out_plain_lines_take_over() -> None:
+    """With little noise, points far out hold the truth and are as sharp as asked for one by one."""
+    run = Gaussian(noise_multiplier=0.3).poisson(rate=0.05) * 100
+    points = [45.0, 54.0, 58.0, 70.0, 90.0]
+    for found, point in zip(profile(run, points, neighbours="add_remove"), points, strict=True):
+        low, high = bounds(run, epsilon=point, neighbours="add_remove")
+        assert low <= found <= high * (1 + 2e-5)
+
+
+@pytest.mark.parametrize(("rate", "shift", "count"), [(0.05, 3.0, 100), (0.001, 1.0, 50)])
+def test_both_directions_agree_at_epsilon_zero(rate: float, shift: float, count: int) -> None:
+    """The total variation is that of either direction: so one of them is enough there."""
+    kinds: tuple[Kind, Kind] = "remove", "add"
+    there, back = (fourier_delta([(MixturePair(rate, shift, kind), count)], 0.0, points=1 << 15) for kind in kinds)
+    assert max(there[0], back[0]) <= min(there[1], back[1])
+    assert there[1] - there[0] < 1e-2 * there[1]

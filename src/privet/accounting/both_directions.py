@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from privet.accounting import events as ev
+from privet.accounting.contour.few_nodes import joining_upper
 from privet.accounting.contour.integral import NOTHING, contour_upper
 from privet.accounting.contour.rare_outcomes import line_delta, line_epsilon
 from privet.accounting.contour.roots import Bracketing
@@ -17,6 +18,8 @@ from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import Pair
 from privet.accounting.renyi_orders import Steps, best_order, chernoff_log_delta, infinite_mass, largest_loss
 from privet.privacy import Neighbours
+
+_COARSE = 1 << 14  # points of a lattice
 
 
 def paired(run: ev.Event, neighbours: Neighbours, name: str) -> tuple[Direction, ...]:
@@ -72,7 +75,7 @@ def _engine(
     if any(pair.infinite == 1.0 for way in ways for pair, _ in way.steps):
         return Bounds(math.inf, math.inf) if delta is not None else Bounds(1.0, 1.0)
     worst = Bounds(0.0, 0.0)
-    for way in ways:
+    for way in ways if delta is not None or epsilon else _unlike_at_nothing(ways):
         if delta is not None and delta < infinite_mass(way.steps) * (1 - 1e-12):
             return Bounds(math.inf, math.inf)
         if delta is not None:
@@ -85,6 +88,12 @@ def _engine(
             high = max(high, 5e-324)  # what underflows is not 0
         worst = Bounds(max(worst.lower, float(low)), max(worst.upper, float(high)))
     return worst
+
+
+def _unlike_at_nothing(ways: tuple[Direction, ...]) -> tuple[Direction, ...]:
+    """Those of both directions that differ at epsilon = 0, where delta is the total variation."""
+    mixed = all(isinstance(pair, MixturePair) for way in ways for pair, _ in way.steps)
+    return ways[:1] if mixed else ways  # P and Q of a mixture pair change places from one direction to the other
 
 
 def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) -> bool:
@@ -101,7 +110,10 @@ def _surely_below(steps: Steps, epsilon: float, delta: float, delta_by: Engine) 
 
 
 def _quickly_below(steps: Steps, epsilon: float, delta: float) -> tuple[bool, float | None]:
-    """The same by a Rényi bound from few moments of w, where a record joins sampled batches; and a good order."""
+    """The same from few moments of w, where a record joins sampled batches: by a Rényi bound, else by a short line.
+
+    Second, a good order for a longer one.
+    """
     parts = [(pair, count) for pair, count in steps if isinstance(pair, MixturePair) and pair.kind == "add"]
     if len(parts) < len(steps) or delta <= 0:
         return False, None
@@ -118,9 +130,20 @@ def _quickly_below(steps: Steps, epsilon: float, delta: float) -> tuple[bool, fl
             return True, order
         before, found = found, log_ratio(order * step)
         if found >= before:
-            return False, order if order * max(pair.rate for pair, _ in parts) < 0.3 else None
+            break
         order *= step
-    return False, None
+    else:
+        order = math.inf
+    known = order * max(pair.rate for pair, _ in parts) < 0.3
+    return joining_upper(parts, epsilon, delta) <= delta, order if known else None
+
+
+def _roughly_above(steps: Steps, epsilon: float) -> float:
+    """An upper bound on delta(epsilon) by a coarse lattice, to see that a direction is not the worse one."""
+    try:
+        return float(fourier_delta(steps, epsilon, points=_COARSE)[1])
+    except (ArithmeticError, ValueError):
+        return math.inf
 
 
 class LineCurve:
@@ -133,7 +156,8 @@ class LineCurve:
     def upper(self, epsilon: float, width: float) -> float | None:
         """A certified upper bound on delta(epsilon), at most `width` above the truth, relatively; else None."""
         worst = 0.0
-        for way, lines in zip(self.ways, self._kept, strict=True):
+        ways = self.ways if epsilon else _unlike_at_nothing(self.ways)
+        for way, lines in zip(ways, self._kept, strict=False):
             if worst and any(line.upper(epsilon) <= worst for line in lines[-2:]):
                 continue
             try:
@@ -141,6 +165,8 @@ class LineCurve:
             except (ArithmeticError, ValueError):  # a loss beyond what floats can hold
                 return None
             if found is None or found[1] - found[0] > width * max(found[1], NOTHING / width):
+                if worst and _roughly_above(way.steps, epsilon) <= worst:
+                    continue
                 return None
             worst = max(worst, found[1])
         return worst

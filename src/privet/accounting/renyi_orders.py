@@ -101,8 +101,10 @@ def rough_log_moment(steps: Run, t: Reals) -> Reals:
     value = np.zeros(t.shape)
     for pair, count in gathered(steps):
         try:
-            if isinstance(pair, Mixtures | CutPair):
-                one = pair.rough_log_moment(t if isinstance(pair, Mixtures) else t.astype(complex))
+            if isinstance(pair, Mixtures | Crowd):
+                one = pair.rough_log_moment(t)
+            elif isinstance(pair, CutPair):
+                one = pair.rough_log_moment(t.astype(complex))
             else:
                 one = pair.log_moment(t.astype(complex))[0]
         except OverflowError:

@@ -13,6 +13,7 @@ from privet.accounting.pairs.elementary import BoundedRangePair, LaplacePair
 from privet.accounting.pairs.fixed_size import CutFixedSize, FixedSizePair
 from privet.accounting.pairs.line_products import rises_on_line
 from privet.accounting.pairs.mixture import MixturePair
+from privet.accounting.pairs.pair import UNIT
 from privet.accounting.pairs.sampled import SampledLaplacePair
 from privet.accounting.pairs.truncated_mixture import CutPair
 
@@ -143,16 +144,35 @@ def test_a_cut_fixed_size_pair_has_its_own_moments(rate: float, shift: float, cu
                 assert abs(mp.exp(mp.mpmathify(value)) / truth - 1) <= wrong
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 50])
-def test_products_are_the_sums_that_they_stand_for(count: int) -> None:
-    """Σ weight·(e^{first + k·turn} - 1) by products agrees with the plain sum within its bound."""
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 7, 50, 150, 400])
+def test_products_are_the_sums_that_they_stand_for(count: int, squared: bool) -> None:
+    """Σ weight·(e^{first + k·turn} - 1) by products agrees with the plain sum within its bound.
+
+    By squaring, within 80 units of k·|turn| more, which the callers count.
+    """
     rng = np.random.default_rng(count)
     first, weight = rng.normal(size=(3, 20)) * 0.1, rng.uniform(size=(3, 20))
     turn = 1j * rng.normal(size=(3, 20)) - rng.uniform(size=(3, 20)) * 1e-3
-    found, spread = rises_on_line(first, turn, weight, count)
+    found, spread = rises_on_line(first, turn, weight, count, squared=squared)
+    more = (np.abs(turn) * weight).sum(axis=1) * 80 * UNIT * squared
     with mp.workdps(30):
         for k in {0, count // 2, count - 1}:
             for row in range(3):
                 terms = zip(first[row], turn[row], weight[row], strict=True)
                 truth = mp.fsum(w * mp.expm1(mp.mpf(a) + k * mp.mpmathify(complex(b))) for a, b, w in terms)
-                assert abs(mp.mpmathify(complex(found[row, k])) - truth) <= spread[row, k] + 1e-30
+                assert abs(mp.mpmathify(complex(found[row, k])) - truth) <= spread[row, k] + k * more[row] + 1e-30
+
+
+@pytest.mark.parametrize("shift", [0.1, 0.5, 1.0])
+def test_guesses_of_fixed_size_moments_are_near(shift: float) -> None:
+    """log M by plain sums, with which searches start, is the certified one to some millionths."""
+    crowd = Crowd([(FixedSizePair(0.01, shift), 100), (FixedSizePair(0.002, 1.3 * shift), 50)])
+    orders = np.array([0.1, 1.0, 3.0, 9.0])
+    assert crowd.rough_log_moment(orders) == pytest.approx(crowd.log_moment(orders.astype(complex))[0].real, rel=2e-6)
+
+
+def test_guesses_do_not_overflow() -> None:
+    """Orders far beyond what is needed, and little noise, have a finite guess."""
+    crowd = Crowd([(FixedSizePair(0.01, 4.0), 100), (FixedSizePair(0.002, 5.0), 50)])
+    assert np.isfinite(crowd.rough_log_moment(np.array([0.1, 30.0]))).all()

@@ -53,8 +53,10 @@ def contour_delta(
     if log_bound < _NO_FLOAT:
         log_bound = float(chernoff_log_delta(steps, epsilon, np.array([saddle]))[0])
         return infinite * (1 - 1e-14), (infinite + unseen) * (1 + 1e-14) + math.exp(max(-740.0, min(log_bound, 0.0)))
-    further = 0.0 if kept is None else _FURTHER
-    line = Line.laid(steps, saddle, epsilon, min(log_bound, 0.0) - 4.0 - further, unseen=unseen, log_orders=log_orders)
+    line = None
+    for further in (0.0,) if kept is None else (_FURTHER,) if unseen else (_FURTHER, 0.0):
+        log_least = min(log_bound, 0.0) - 4.0 - further
+        line = line or Line.laid(steps, saddle, epsilon, log_least, unseen=unseen, log_orders=log_orders)
     if line is None:
         return None
     lower, upper = line.lower(epsilon), line.upper(epsilon)
@@ -65,6 +67,8 @@ def contour_delta(
         again = Line.laid(steps, saddle, epsilon, math.log(finite), exact=True, unseen=unseen, log_orders=log_orders)
         if again is not None:
             lower, upper = max(lower, again.lower(epsilon)), min(upper, again.upper(epsilon))
+            if kept is not None:
+                kept.append(again)
     return lower, upper
 
 

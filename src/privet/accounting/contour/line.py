@@ -31,6 +31,7 @@ from privet.accounting.renyi_orders import (
     rough_log_moment,
 )
 
+_FEW_NODES = 150  # up to which exponentials cost less than products of them
 _MANY_NODES = 4500  # beyond this, see whether the tail is cheaper
 _CANCELS = 8.0  # log of the ratio of integrand to integral from which on more digits are wanted
 _BLURRED = 1e-6  # the relative accuracy aimed at where a normal step is added
@@ -60,8 +61,9 @@ class Line:
     _top: float = field(init=False, repr=False)  # the largest finite loss
     _unit: Reals = field(init=False, repr=False)  # Δ/2π, twice for a node and its conjugate
     _below: Complexes = field(init=False, repr=False)  # 1/(t(t+1))
-    _log_missing: Reals = field(init=False, repr=False)  # log of a bound on the error of M/(t(t+1))
-    _shaken: Reals = field(init=False, repr=False)  # in units of rounding, how far terms are off, and per epsilon
+    _log_size: float = field(init=False, repr=False)  # of the largest |M|, the unit of what follows
+    _flat: Complexes = field(init=False, repr=False)  # M/(t(t+1))
+    _wrong: tuple[float, float] = field(init=False, repr=False)  # its errors, and the rounding per epsilon
     _log_right: Reals = field(init=False, repr=False)  # log of the aliases right of epsilon, before e^{-t·epsilon}
     _last: tuple[float, Complexes, float, float] = field(init=False, repr=False)  # latest epsilon, terms, sum and slack
 
@@ -70,11 +72,30 @@ class Line:
         self._unit = np.full(len(self.nodes), self.spacing / math.pi)
         self._unit[0] /= 2
         self._below = 1 / (self.nodes * (1 + self.nodes))
-        self._shaken = np.array([4 + np.abs(self.log_m), np.abs(self.nodes)]) * (8 * UNIT * self._unit)
         far = np.minimum(700.0, (self.orders - self.tilt) * (2 * math.pi / self.spacing))
         self._log_right = self.log_orders + hook(self.orders) - np.log(np.expm1(far))
-        self._log_missing = np.log(-np.expm1(-self.error) * np.abs(self._below)) + self.log_m.real + self.error
+        self._log_size = float(self.log_m.real.max())
+        self._flat = np.exp(self.log_m - self._log_size) * self._below
+        self._wrong = self._errors()
         self._last = math.nan, self._below, math.nan, math.nan
+
+    def _errors(self) -> tuple[float, float]:
+        """What is wrong, missing or rounded in M/(t(t+1)), in all; and how much more is rounded per epsilon."""
+        sizes = np.abs(self._flat) * self._unit
+        wrong = float((np.expm1(np.minimum(self.error, 700.0)) + 8 * UNIT * (4 + np.abs(self.log_m))) @ sizes)
+        if self.tail is None:
+            wrong += math.exp(min(700.0, self.log_cut - self._log_size)) / (math.pi * self.nodes[-1].imag)
+        return wrong + 1e-300, 8 * UNIT * float(np.abs(self.nodes) @ sizes)
+
+    def _turned(self, epsilon: float) -> Complexes:
+        """e^{-i·epsilon·Im t} at the nodes, which are equally spaced: of many, as products of few."""
+        count = len(self.nodes)
+        if count <= _FEW_NODES:
+            return np.exp(self.nodes.imag * (-1j * epsilon))
+        block = math.isqrt(count)
+        fine = np.exp(self.nodes.imag[:block] * (-1j * epsilon))
+        coarse = np.exp(self.nodes.imag[::block] * (-1j * epsilon))
+        return np.multiply.outer(coarse, fine).ravel()[:count]
 
     @classmethod
     def laid(
@@ -136,15 +157,11 @@ class Line:
         """The trapezoid sum, and a bound on all its errors but the aliases."""
         if epsilon == self._last[0]:
             return self._last[2:]
-        f = np.exp(self.log_m - self.nodes * epsilon) * self._below
+        size = math.exp(min(700.0, self._log_size - self.tilt * epsilon))
+        f = self._flat * (size * self._turned(epsilon))
         total = float(f.real @ self._unit)
-        slack = float(np.exp(np.minimum(self._log_missing - self.tilt * epsilon, 700.0)) @ self._unit)
-        of_logs, of_nodes = map(float, self._shaken @ np.abs(f))
-        slack += of_logs + of_nodes * epsilon
-        if self.tail is None:
-            reach = self.nodes[-1].imag
-            slack += math.exp(min(700.0, self.log_cut - self.tilt * epsilon)) / (math.pi * reach)
-        else:
+        slack = size * (self._wrong[0] + self._wrong[1] * epsilon)
+        if self.tail is not None:
             more, wrong = self.tail.sum(epsilon)
             total, slack = total + more, slack + wrong
         self._last = epsilon, f, total, slack * (1 + 1e-9)  # bounds are rounded, too

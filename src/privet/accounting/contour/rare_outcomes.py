@@ -34,6 +34,7 @@ Bracket = tuple[float, float]
 _NARROW = 5e-6  # a bracket of this relative width needs no second look
 _FAIR = 1e-4  # one of this width that levels gave does not, either: no other line was seen to be sharper there
 _SHARE = 1e-8  # of δ that the neglected outcomes may make up
+_MOST_GUESS = 0.9  # of δ
 _FEW = 0.05  # visits of a record, below which the loss is nearly an atom
 
 
@@ -73,8 +74,12 @@ def line_delta(steps: Steps, epsilon: float, kept: list[Bracketing] | None = Non
         lower, upper = known.lower(epsilon), known.upper(epsilon)
         if upper - lower <= _NARROW * upper or upper < NOTHING:
             return lower, upper
+    best: Bracket | None = None
     if kept and isinstance(kept[-1], Levels):  # where no line alone was sharp
-        return _quietly(partial(rare_delta, steps, epsilon, min(1.0, kept[-1].upper(epsilon)), kept))
+        best = _quietly(partial(rare_delta, steps, epsilon, min(1.0, kept[-1].upper(epsilon)), kept))
+        if _narrow(best) or (best is not None and best[1] < NOTHING):
+            return best
+        return _common(best, contour_delta(steps, epsilon, kept=kept))
     best = contour_delta(steps, epsilon, kept=kept)
     if not _narrow(best) and not (best is not None and best[1] < NOTHING):
         guess = 1.0 if best is None else best[1]
@@ -136,7 +141,7 @@ def _levelled(
     best: Bracket | None = None
     levels: Levels | None = None
     for _ in range(3):
-        again = Levels.laid(pair, count, epsilon, guess) if 1e-290 < guess < 1 else None
+        again = Levels.laid(pair, count, epsilon, min(guess, _MOST_GUESS)) if guess > 1e-290 else None
         if again is None:
             break
         levels, better = again, (again.lower(epsilon), again.upper(epsilon))

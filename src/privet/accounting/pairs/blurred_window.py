@@ -18,6 +18,7 @@ from scipy.special import erfc, ndtr
 
 from privet.accounting.pairs.complex_functions import expm1
 from privet.accounting.pairs.cut_curve import Curve, Nodes
+from privet.accounting.pairs.line_products import rises_of
 from privet.accounting.pairs.mixture import MixturePair
 from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
@@ -110,9 +111,11 @@ class Window:
         block = max(1, math.isqrt(count))
         turn = nodes.up - nodes.down
         a, b = self._exponents(np.array([self.tilt]))
-        fine = expm1(np.multiply.outer(1j * spacing * np.arange(block), turn))
-        start = a[0] * nodes.up + b[0] * nodes.down
-        coarse = expm1(start + np.multiply.outer(1j * spacing * block * np.arange(-(-count // block)), turn))
+        turn = (1j * spacing * turn)[None]
+        start = expm1(a[0] * nodes.up + b[0] * nodes.down)[None]
+        fine = rises_of(turn, block + 1, squared=True)
+        coarse = rises_of(block * turn, -(-count // block), start, fine[block:], squared=True)
+        fine = fine[:block]
         found = []
         for weight in (most, beyond):
             m = (coarse * weight) @ fine.T + (coarse @ weight)[:, None] + fine @ weight

@@ -17,6 +17,8 @@ from privet.accounting.pairs.pair import UNIT, Complexes, Reals
 
 _REAL, _LINE, _EXACT = 26.0, 31.0, 36.0  # digits, in natural logs, of nodes on the real line and on turned ones
 _BLOCK = 200_000  # numbers worked on at a time
+_FEW = 5000  # numbers up to which direct sums take less time than products
+_SQUARED, _MANY_NODES = 400, 64  # orders up to which, and nodes from which on, powers by squaring are exact enough
 _FALL = 40.0  # about how far a run decays where its line is cut
 _ANGLES = 2.0 ** -np.arange(0.0, 11.0)
 _NONE = np.zeros(0)
@@ -137,7 +139,7 @@ class Mixtures:
         orders = np.concatenate([tilt + 1j * spacing * np.arange(count), beyond])
         powers, real = exponents(self.kind, orders), exponents(self.kind, np.concatenate([[tilt], beyond]))
         first = power(real, grid.logs)
-        few = 3000 if exact else 8 if self.total < 100_000 else 200
+        few = 3000 if exact else max(200 if self.total >= 100_000 else 8, _FEW // (first.shape[0] * first.shape[2]))
         spread: Reals | float
         if count <= few or float(first.real.max()) > 600.0:
             logs, spread = self._logs(grid, powers), 0.0
@@ -210,7 +212,7 @@ class Mixtures:
         eta = most * _ANGLES
         if self.total > 1:  # where the bound falls by e^_FALL, eta² is about that over the count
             best = math.log2(most / math.sqrt(_FALL / self.total))
-            eta = eta[max(0, min(math.ceil(best - 1.5), 9)) : max(2, math.floor(best + 3.5))]
+            eta = eta[max(0, min(math.ceil(best - 1.5), 9)) : max(2, math.floor(best + 2.5))]
         angle = s * eta[:, None]
         low, sine, cosine = 4 * (1 - q) * np.sin(angle / 2) ** 2, np.sin(angle), np.cos(angle)
         rise = np.minimum(grid.rises[:, :, None, ::2], 1e100)
@@ -269,7 +271,8 @@ def _products(grid: Grid, kind: Kind, first: Complexes, spacing: float, count: i
     """
     turn = grid.logs[0] if kind != "replace" else grid.logs[0] - grid.logs[1]
     turn = (-1j * spacing if kind == "add" else 1j * spacing) * turn
-    m, spread = rises_on_line(first[:, 0], turn, grid.weight, count)
+    squared = count <= _SQUARED and len(grid.x) >= _MANY_NODES
+    m, spread = rises_on_line(first[:, 0], turn, grid.weight, count, squared=squared)
     if first.shape[1] > 1:
         others = expm1(first[:, 1:])
         sizes = np.abs(others) @ np.abs(grid.weight)
