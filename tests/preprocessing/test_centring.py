@@ -59,6 +59,14 @@ def test_coefficients_come_back_in_the_data_s_units() -> None:
     np.testing.assert_allclose(X @ coef.T + origin, scaling.prepare(X) @ theta, atol=1e-12)
 
 
+def test_whitening_after_centring_is_one_map() -> None:
+    """`after` is the second map on what the first one made, to the rounding of the matrix."""
+    first = Shift(mean=np.array([0.25, -0.5, 0.0]), scale=np.array([2.0, 1.0, 1.5]))
+    mean, matrix = RNG.normal(size=3), RNG.normal(size=(3, 3))
+    rows = RNG.uniform(-1, 1, size=(50, 3))
+    np.testing.assert_allclose(first.after(mean, matrix).rows(rows), (first.rows(rows) - mean) @ matrix, atol=1e-4)
+
+
 def test_all_ranges_are_as_wide_once_stretched() -> None:
     """[0, b] becomes twice as wide and keeps its 0; [0, 1], ranges about 0 and those without 0 stay as they are."""
     low, high = np.array([0.0, 0.0, -2.0, 5.0, -1.0, 3.0]), np.array([8.0, 1.0, 2.0, 9.0, 3.0, 3.0])
