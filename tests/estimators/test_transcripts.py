@@ -181,7 +181,7 @@ def rows_count_twice_in_their_mean(patch: pytest.MonkeyPatch) -> None:
 
 def an_empty_record_has_a_centred_norm(patch: pytest.MonkeyPatch) -> None:
     right = centring._histogram
-    patch.setattr(centring, "_histogram", lambda norms, top: right(np.nan_to_num(norms), top))
+    patch.setattr(centring, "_histogram", lambda norms, edges: right(np.nan_to_num(norms), edges))
 
 
 @pytest.mark.medium

@@ -78,9 +78,9 @@ def test_all_ranges_are_as_wide_once_stretched() -> None:
 
 def test_every_norm_is_in_one_bin_and_a_missing_one_in_none() -> None:
     """Bins run from the longest down; what is longer or shorter than all is in the outermost."""
-    edges = _edges(4.0)
-    assert _histogram(np.array([100.0, 4.0, 3.9, edges[1]]), 4.0)[:2].tolist() == [3, 1]
-    assert _histogram(np.array([0.0, 1e-9, np.nan]), 4.0).tolist() == [0] * 9 + [2]
+    edges = _edges(4.0, 2)
+    assert _histogram(np.array([100.0, 4.0, 3.9, edges[1]]), edges)[:2].tolist() == [3, 1]
+    assert _histogram(np.array([0.0, 1e-9, np.nan]), edges).tolist() == [0] * 9 + [2]
 
 
 def test_the_norm_is_found_or_half_the_largest_is_taken() -> None:
@@ -90,12 +90,13 @@ def test_the_norm_is_found_or_half_the_largest_is_taken() -> None:
     short a norm multiplies noise. Mutant: no standard deviations asked for, 27 %.
     """
     rng = np.random.default_rng(3)
-    for place in range(9):
-        counts = np.bincount([place], minlength=10) * 1_000.0
-        assert _norm(counts, 1.0, 300.0, 1.0) == _edges(1.0)[place]
+    for edges in (_edges(1.0, 2), _edges(3.0, 8)):
+        for place in range(len(edges) - 1):
+            counts = np.bincount([place], minlength=len(edges)) * 1_000.0
+            assert _norm(counts, edges, 300.0, 1.0) == edges[place]
     counts = np.bincount([4], minlength=10) * 1_000.0
     noisy = counts + 1_000 * rng.normal(size=(1_000, 10))
-    found = [_norm(each, 1.0, 300.0, 1_000.0) for each in np.asarray(noisy, dtype=np.float64)]
+    found = [_norm(each, _edges(1.0, 2), 300.0, 1_000.0) for each in np.asarray(noisy, dtype=np.float64)]
     assert np.mean(np.array(found) < 0.25) <= 0.1
 
 

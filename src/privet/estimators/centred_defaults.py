@@ -14,6 +14,7 @@ _CLIP: dict[Task, float] = {"binary": 0.15, "several": 0.3, "regression": 0.15}
 _NOISE: dict[Task, float] = {"binary": 1.4, "several": 2.2, "regression": 0.27}
 _SHARE = 0.03  # of the budget, at most, for a histogram of norms
 _SEEN = 3.0  # standard deviations that all records are of such a histogram, at least
+_FINE = 30.0  # and for fine bins
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,10 +63,12 @@ def centring_for(
     if task not in _CLIP:
         return None
     settings = CentredSettings.of(task, loss=loss, columns=columns + 1, effective=effective)
-    seldom = seen * math.sqrt(_SHARE) < _SEEN
+    share = min(max((8.0 / max(seen, 2.0**-20)) ** 2, 0.005), _SHARE)
+    told = seen * math.sqrt(share)
     return Centring(
         mean_share=min(max(20 * columns / max(effective, 1.0) ** 2, 0.01), 0.1),
-        norm_share=0.0 if seldom else min(max((8.0 / seen) ** 2, 0.005), _SHARE),
+        norm_share=0.0 if told < _SEEN else share,
+        fineness=2 if told < _FINE else 8,
         constant=settings.constant,
         beyond=0.02 if whitened and task != "regression" else 0.3,
         columns=columns,

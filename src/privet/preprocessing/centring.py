@@ -1,6 +1,5 @@
 """Centring: rows about their mean and no longer than most, where too little can be told from noise to whiten them."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from privet.problems import GroupedProblem, LinearProblem
 if TYPE_CHECKING:
     from privet.preprocessing.scaling import Scaling
 
-_BINS = 10  # of norms, half an octave each, below the largest that a row may have
+_OCTAVES = 5  # of norms, below the largest that a row may have
 _UNSEEN = 0.5  # of the largest norm, where norms cannot be told from noise
 _CLEARLY = 1.0  # standard deviations
 _BESIDE = 2.0**-6  # length of the constant beside a row whose mean is taken, in lengths of a row
@@ -38,6 +37,7 @@ class Centring:
     mean_share : of the budget, for the mean
     norm_share : of the budget, for each of the two histograms; 0 where they would drown
     constant : length of the constant beside the row afterwards, in lengths of a row
+    fineness : bins an octave of norms: the more, the more they stand out
     beyond : share of rows that may be shortened: much, where noise and not bias is what hurts
 
     Examples
@@ -51,6 +51,7 @@ class Centring:
     mean_share: float
     norm_share: float
     constant: float
+    fineness: int = 2
     beyond: float = 0.3
 
     def releases(self, noise: Callable[[float], float]) -> tuple[Release, ...]:
@@ -64,9 +65,9 @@ class Centring:
         )
         if not self.norm_share:
             return (mean,)
-        each = noise(self.norm_share)
+        each, bins = noise(self.norm_share), _OCTAVES * self.fineness
         norms, centred = (
-            Release(name=name, of=of, bound=Histograms(columns=1), noise_multiplier=each, size=_BINS)
+            Release(name=name, of=of, bound=Histograms(columns=1), noise_multiplier=each, size=bins)
             for name, of in (("norms", "norms of rows"), ("centred norms", "norms of centred rows"))
         )
         return (norms, mean, centred)
@@ -102,30 +103,31 @@ class Centring:
             return scaling.with_norm(_UNSEEN * scaling.norm) if name == "norms" else scaling
         found = norms(scaling)
         meter.open(name, count=len(found))
-        counts = meter.noisy_counts(name, _histogram(found, scaling.norm))
-        allowed = self.beyond * meter.plan.count
-        return scaling.with_norm(_norm(counts, scaling.norm, allowed, meter.noise_stddev(name)))
+        edges = _edges(scaling.norm, self.fineness)
+        counts = meter.noisy_counts(name, _histogram(found, edges))
+        return scaling.with_norm(_norm(counts, edges, self.beyond * meter.plan.count, meter.noise_stddev(name)))
 
 
-def _edges(top: float) -> Vector:
-    return top * 2.0 ** (-np.arange(_BINS) / 2)
+def _edges(top: float, fineness: int) -> Vector:
+    """Upper ends of bins, from the longest down."""
+    return top * 2.0 ** (-np.arange(_OCTAVES * fineness) / fineness)
 
 
-def _histogram(norms: Vector, top: float) -> IntArray:
-    """Each norm in one bin, from the longest down, those outside in the outermost; NaN in none."""
+def _histogram(norms: Vector, edges: Vector) -> IntArray:
+    """Each norm in one bin, those outside in the outermost; NaN in none."""
     known = norms[~np.isnan(norms)]
-    return np.bincount(np.searchsorted(-_edges(top)[1:], -known, side="right"), minlength=_BINS)
+    return np.bincount(np.searchsorted(-edges[1:], -known, side="right"), minlength=len(edges))
 
 
-def _norm(counts: Vector, top: float, allowed: float, stddev: float) -> float:
+def _norm(counts: Vector, edges: Vector, allowed: float, stddev: float) -> float:
     """The least edge above which few enough rows lie; half the largest norm unless counts say otherwise.
 
     Coefficients are for rows of that norm, and others are not shortened when something is predicted: where it is found
-    too short by far, noise is multiplied. So a shorter one must be clearly so.
+    too short by far, noise is multiplied. So a shorter one must be clearly so. Post-processing.
     """
     beyond = np.cumsum(counts)[:-1] - allowed
-    clear = _CLEARLY * stddev * np.sqrt(np.arange(1, _BINS))
-    usual = round(-2 * math.log2(_UNSEEN))
+    clear = _CLEARLY * stddev * np.sqrt(np.arange(1, len(edges)))
+    usual = int(np.searchsorted(-edges, -_UNSEEN * edges[0] * (1 + 2.0**-30)))
     longer, shorter = beyond[:usual] > clear[:usual], beyond[usual:] < -clear[usual:]
     place = int(np.argmax(longer)) if longer.any() else usual + int(np.argmin(np.append(shorter, False)))
-    return float(_edges(top)[place])
+    return float(edges[place])
