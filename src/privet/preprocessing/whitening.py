@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.arrays import Vector
+from privet.losses import WeightedLoss
 from privet.plan import Histograms, Meter, Release, SecondMoments
 from privet.problems import GroupedProblem, LinearProblem
 
@@ -18,6 +19,7 @@ _BITS = 26  # of a feature in [−1, 1] before it is turned
 _ROOM = 52  # bits of a sum of products, which is then exact in any order
 _CONSTANT = 0.5  # length of the constant beside a row whose second moment is taken, in lengths of a row
 _BINS = 24  # of norms, from a quarter of the expected one to sixteen times that
+_SEEN = 0.01, 100.0  # how many records there may be, or how much they may weigh, for one that is counted on
 _BELIEVED = 2.0  # standard deviations that more than those stand out of the noise
 
 
@@ -155,14 +157,17 @@ class Whitener:
         """The scaling with its whitening, and the norm that a row is then expected to have."""
         name, count, d = f"second moment {i}", max(meter.plan.count, 1), len(scaling.low)
         meter.open(name, count=problem.records)
-        total = problem.moment_sum(max_records=meter.plan.max_records(name))
+        summed = problem.moment_sum(max_records=meter.plan.max_records(name))
         unit = count * scaling.shrink**2
-        moment = meter.noisy_symmetric(name, total) / unit
+        moment = meter.noisy_symmetric(name, summed) / unit
         noise = meter.noise_stddev(name) / unit
-        mean = (
-            self._mean(moment[:d, -1] / scaling.constant, noise / scaling.constant) if self.intercept else np.zeros(d)
-        )
-        values, vectors = np.linalg.eigh(moment[:d, :d] - np.outer(mean, mean))
+        mean, total = np.zeros(d), 1.0
+        if self.intercept:
+            if isinstance(problem.loss, WeightedLoss) or meter.plan.neighbours == "add_remove":
+                # weights do not add up to the records, nor do records to a guess: by what do they, then
+                total = float(np.clip(moment[-1, -1] / scaling.constant**2, *_SEEN))
+            mean = self._mean(moment[:d, -1] / (scaling.constant * total), noise / (scaling.constant * total))
+        values, vectors = np.linalg.eigh(moment[:d, :d] - total * np.outer(mean, mean))
         believed = np.maximum(values, self.floor * noise * math.sqrt(2 * d))
         matrix = vectors / np.sqrt(believed)
         last = scaling.whitening
