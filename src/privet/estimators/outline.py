@@ -240,7 +240,7 @@ def _norm_finder(
 
 def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, effective: float) -> Whitener | None:
     """How rows will be whitened; None where the solver is another, or there is too little to learn it from."""
-    if model.solver != "auto" or model.inference or model.alpha:
+    if model.solver != "auto" or model.inference:
         return None
     task: Task = "several" if loss.outputs > 1 else model._task
     return whitener_for(task, columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)

@@ -147,6 +147,14 @@ class Scaling:
             values = np.clip(X.data.astype(np.float64), self.low[places], self.high[places]) / self.half[places]
         return np.where(np.isnan(values), 0.0, values)
 
+    @property
+    def slopes(self) -> Vector:
+        """What θ of prepared rows is multiplied by for coefficients: a matrix, or its diagonal; 0 for the constant."""
+        if self.whitening is None:
+            return np.append(self.shrink / self.half, np.zeros(int(self.intercept)))
+        turned = self.whitening.matrix * self.shrink / self.half[:, None]
+        return np.column_stack([turned, np.zeros((len(turned), int(self.intercept)))])
+
     def unscaled(self, theta: Vector) -> tuple[Vector, Vector]:
         """Coefficients and intercepts in the features' own units, from θ (columns, outputs) on prepared rows."""
         count = len(self.low)
