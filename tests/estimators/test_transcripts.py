@@ -79,7 +79,8 @@ def most_moved(one: list[Noised], other: list[Noised]) -> dict[str, Fraction]:
     for (name, units, step), (_, more, _) in zip(one, other, strict=True):
         difference = (units - more).astype(object)
         square = int(difference @ difference) * step**2
-        whole = square + (moved.get(name, Fraction(0)) if name.startswith("second moment") else 0)  # in two parts
+        in_two_parts = "second moment" in name or name == "final Hessian"
+        whole = square + (moved.get(name, Fraction(0)) if in_two_parts else 0)
         moved[name] = max(moved.get(name, Fraction(0)), whole)
     return moved
 
@@ -116,6 +117,10 @@ def check(neighbours: Any, kind: str, patch: pytest.MonkeyPatch, mutant: Any = l
     model: Any = LogisticRegression(8, classes=[0, 1, 2] if kind == "several" else [0, 1], **settings)
     if kind == "regression":
         model = LinearRegression(8, **settings)
+    if kind == "intervals":
+        model = LinearRegression(8, inference=0.5, **settings)
+    if kind == "logistic intervals":
+        model = LogisticRegression(8, classes=[0, 1], inference=0.5, **settings)
     among: dict[str, list[Any]] = {"add_remove": [None], "zero_out": CELLS[:1], "replace_one": CELLS}
     bases = among[neighbours]
     found = {str(cells): transcript.of(partial(fitted, model, cells, kind)) for cells in [*bases, *CELLS]}
@@ -126,13 +131,16 @@ def check(neighbours: Any, kind: str, patch: pytest.MonkeyPatch, mutant: Any = l
                 assert moved <= limits[name], name
                 most[name] = max(most[name], moved)
     assert {"second moment 1", "whitened norms 1", "gradients"} <= set(most)
-    assert ("calibration" in most) == (kind != "regression")
+    assert ("calibration" in most) == (kind not in ("regression", "intervals", "logistic intervals"))
+    assert ("final Hessian" in most) == ("intervals" in kind)
     assert all(moved > 0 for moved in most.values())
 
 
 RELATIONS = ["replace_one", "zero_out", "add_remove"]
 CASES = [
-    (kind, each) for kind in ("records", "people", "weights", "several", "regression", "sparse") for each in RELATIONS
+    (kind, each)
+    for kind in ("records", "people", "weights", "several", "regression", "sparse", "intervals", "logistic intervals")
+    for each in RELATIONS
 ]
 MEDIUM = [pytest.param(*case, marks=pytest.mark.medium) for case in CASES if case != ("people", "zero_out")]
 

@@ -249,7 +249,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
         if outline.whitener is not None:
             scaling = whitened_scaling(data, scaling, posed, outline.whitener, meter)
-        problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count)
+        whole = outline.final is not None and outline.whitener is not None
+        problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
         result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)
         if outline.calibration is not None:
             found = outline.calibration.run(problem, result.coef, scaling.constant * scaling.shrink, meter)

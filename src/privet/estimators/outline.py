@@ -16,7 +16,7 @@ from privet.estimators.defaults import (
     whitened_solver,
     whitener_for,
 )
-from privet.estimators.intervals import final_step
+from privet.estimators.intervals import final_step, interval_whitener
 from privet.estimators.range_shares import LEAST_SEEN, range_finder, stands_out, target_finder
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
@@ -158,7 +158,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     calibration = None
     if whitener is not None:
         first += whitener.releases(of_share)
-        if model._calibrates and model.fit_intercept:
+        if model._calibrates and model.fit_intercept and final is None:
             calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
     if calibration is not None:
         last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
@@ -240,8 +240,10 @@ def _norm_finder(
 
 def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, effective: float) -> Whitener | None:
     """How rows will be whitened; None where the solver is another, or there is too little to learn it from."""
-    if model.solver != "auto" or model.inference:
+    if model.solver != "auto":
         return None
+    if model.inference:
+        return interval_whitener(columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
     task: Task = "several" if loss.outputs > 1 else model._task
     return whitener_for(task, columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
 
@@ -276,8 +278,9 @@ def _solver(
 ) -> Solver:
     task: Task = "several" if loss.outputs > 1 else model._task
     if shrink is not None:
+        clip = None if final is None else final.clip
         return whitened_solver(
-            task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink
+            task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink, clip=clip
         )
     return solver_for(
         model.solver,

@@ -140,15 +140,20 @@ def whitened_scaling(data: Records, scaling: Scaling, posed: Posed, whitener: Wh
     return whitener.run(scaling, problem, norms, meter)
 
 
-def prepared_problem(data: Records, scaling: Scaling, posed: Posed, *, alpha: float) -> LinearProblem | GroupedProblem:
+def prepared_problem(
+    data: Records, scaling: Scaling, posed: Posed, *, alpha: float, whole: bool = False
+) -> LinearProblem | GroupedProblem:
     """Prepared rows and labels. Labels of NaN, or outside the loss's set, and bad weights zero a record out.
 
-    The penalty is (alpha/2) ‖coef‖², added to the *average* loss; both are of the data's own units.
+    The penalty is (alpha/2) ‖coef‖², added to the *average* loss; both are of the data's own units. With `whole`, a row
+    that is longer than the scaling's norm is zeroed out, too, where it would be shortened.
     """
     loss, labels = posed.loss, posed.labels
     if posed.weights is not None:
         loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
     keep = np.asarray(loss.admissible(labels), dtype=bool)
+    if whole:
+        keep = keep & (scaling.norms(data.table) <= scaling.norm)
     rows = scaling.rows(data.table)
     source, prepare = (data.table, scaling.prepare) if rows is None else (rows, None)
     with blas().limit(limits=1):

@@ -148,6 +148,21 @@ class Scaling:
         return np.where(np.isnan(values), 0.0, values)
 
     @property
+    def spreads(self) -> Vector:
+        """What θ of prepared rows is multiplied by for slopes a standard deviation of each feature, constant last.
+
+        Where nothing is known of those, a half range each.
+        """
+        count, constant = len(self.low), [self.constant] * int(self.intercept)
+        if self.whitening is None:
+            return np.diag(np.append(np.ones(count), constant)) * self.shrink
+        matrix = self.whitening.matrix
+        found = np.zeros((count + len(constant),) * 2)
+        found[:count, :count] = matrix * np.linalg.norm(np.linalg.inv(matrix), axis=0)[:, None]
+        found[count:, count:] = self.constant
+        return found * self.shrink
+
+    @property
     def slopes(self) -> Vector:
         """What θ of prepared rows is multiplied by for coefficients: a matrix, or its diagonal; 0 for the constant."""
         if self.whitening is None:

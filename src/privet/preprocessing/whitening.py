@@ -88,6 +88,7 @@ class Whitener:
     shares : of the budget, for the second moment of each round
     tail : share of rows that may be shortened
     norm_share : of the budget, for the norms of each round
+    last_norm_share : the same for the last round, if that is another
     floor : least variance that is believed, in units of the noise's typical spectral norm
 
     Examples
@@ -102,13 +103,16 @@ class Whitener:
     shares: tuple[float, ...]
     tail: float = 0.02
     norm_share: float = 0.02
+    last_norm_share: float | None = None
     floor: float = 0.25
 
     def releases(self, noise: Callable[[float], float]) -> tuple[Release, ...]:
         """What whitening releases; `noise` is the noise multiplier of a share of the budget."""
         size, found = (self.columns + self.intercept) ** 2, []
         for i, share in enumerate(self.shares, 1):
-            moment = SecondMoments(clip=1.0)
+            moment, norm_share = SecondMoments(clip=1.0), self.norm_share
+            if i == len(self.shares) and self.last_norm_share is not None:
+                norm_share = self.last_norm_share
             found += [
                 Release(
                     name=f"second moment {i}",
@@ -121,7 +125,7 @@ class Whitener:
                     name=f"whitened norms {i}",
                     of="norms of whitened rows",
                     bound=Histograms(columns=1),
-                    noise_multiplier=noise(self.norm_share),
+                    noise_multiplier=noise(norm_share),
                     size=_BINS,
                 ),
             ]
