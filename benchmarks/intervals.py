@@ -227,7 +227,7 @@ def plain_errors(regime: Regime, X: Vector, y: Vector) -> Vector:
             p = expit(rows @ theta)
             slope, bend = p - y, p * (1 - p)
             theta = theta - np.linalg.solve((rows * bend[:, None]).T @ rows, rows.T @ slope)
-    inverse = np.linalg.inv((rows * bend[:, None]).T @ rows)
+    inverse = np.linalg.pinv((rows * bend[:, None]).T @ rows)  # of equal columns, too
     meat = (rows * np.square(slope)[:, None]).T @ rows
     return np.sqrt(np.diag(inverse @ meat @ inverse))
 
