@@ -57,7 +57,11 @@ REGIMES = [
     Regime("linear", 5_000, 5, 1.0, "zero_out", "errors grow with x0"),
     Regime("linear", 5_000, 5, 1.0, "zero_out", "skewed errors"),
     Regime("linear", 20_000, 5, 1.0, "zero_out", "correlated columns"),
+    Regime("linear", 15_000, 4, 1.0, "replace_one", "sizes"),
+    Regime("linear", 15_000, 10, 1.0, "replace_one", "sizes"),
+    Regime("linear", 20_000, 5, 1.0, "zero_out", "columns nearly equal"),
     Regime("huber", 5_000, 5, 1.0, "zero_out", "heavy tails"),
+    Regime("logistic", 15_000, 4, 1.0, "replace_one", "sizes"),
     Regime("logistic", 2_000, 3, 8.0, "zero_out"),
     Regime("logistic", 5_000, 5, 1.0, "zero_out"),
     Regime("logistic", 5_000, 5, 8.0, "replace_one"),
@@ -69,7 +73,7 @@ REFUSED = [
     Regime("linear", 300, 5, 0.5, "replace_one"),
     Regime("logistic", 2_000, 5, 1.0, "replace_one"),
     Regime("logistic", 5_000, 10, 1.0, "replace_one"),
-    Regime("linear", 20_000, 5, 1.0, "zero_out", "columns nearly equal"),
+    Regime("linear", 20_000, 5, 1.0, "zero_out", "columns equal"),
     Regime("linear", 20_000, 5, 1.0, "zero_out", "bounds too narrow"),
     Regime("logistic", 20_000, 5, 1.0, "zero_out", "bounds too narrow"),
 ]
@@ -79,6 +83,7 @@ def main() -> None:
     """Simulate, then write the two result files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="forty tables a regime")
+    parser.add_argument("--tables", type=int, default=TABLES, help="how many a regime")
     parser.add_argument("--output", type=Path, default=HERE / "results")
     parser.add_argument("--figure", type=Path, help="draw forty tables' intervals there, and stop")
     options = parser.parse_args()
@@ -86,7 +91,7 @@ def main() -> None:
         figure(options.figure)
         return
     options.output.mkdir(parents=True, exist_ok=True)
-    tables = 40 if options.quick else TABLES
+    tables = 40 if options.quick else options.tables
     start = time.perf_counter()
     results: Results = {
         "facts": {
@@ -113,7 +118,8 @@ def main() -> None:
 def simulated(regime: Regime, tables: int, seed: int) -> Results:
     """Coverage and width over `tables` tables, refusals counted apart."""
     rng = np.random.default_rng(seed)
-    hits: list[NDArray[np.bool_]] = []
+    hits: list[Vector] = []
+    determined: list[NDArray[np.bool_]] = []
     naive: list[NDArray[np.bool_]] = []
     widths: list[Vector] = []
     refusals: list[str] = []
@@ -129,7 +135,9 @@ def simulated(regime: Regime, tables: int, seed: int) -> Results:
             continue
         found = fitted.confidence_intervals()
         reach = norm.ppf(0.975) * plain_errors(regime, X, y)
-        hits.append((found.low <= true) & (true <= found.high))
+        told = ~np.isnan(found.low)
+        determined.append(told)
+        hits.append(np.where(told, (found.low <= true) & (true <= found.high), np.nan))
         naive.append(np.abs(found.estimate - true) <= reach)
         widths.append((found.high - found.low) / (2 * reach))
     whole = len(refusals) == 1 and not hits
@@ -139,13 +147,14 @@ def simulated(regime: Regime, tables: int, seed: int) -> Results:
     }
     if hits:
         cover = np.array(hits)
-        each = cover.mean(axis=0)
+        each = np.array([column[~np.isnan(column)].mean() for column in cover.T if not np.isnan(column).all()])
         answer |= {
-            "coverage": float(cover.mean()),
+            "coverage": float(np.nanmean(cover)),
+            "determined": float(np.mean(determined)),
             "least": float(each.min()),
             "most": float(each.max()),
             "naive": float(np.mean(naive)),
-            "width": float(np.median(widths)),
+            "width": float(np.nanmedian(widths)),
         }
     return answer
 
@@ -156,6 +165,11 @@ def table(regime: Regime, rng: np.random.Generator) -> tuple[Vector, Vector, Vec
     X = rng.uniform(-1, 1, size=(n, d))
     if regime.twist == "correlated columns":
         X[:, 1:] = 0.6 * X[:, :1] + 0.4 * X[:, 1:]
+    if regime.twist == "sizes":  # as of houses: rooms, people and households, all alike and with long tails
+        sizes = np.exp(rng.normal(0, 0.8, size=(n, 1)) + rng.normal(0, 0.2, size=(n, d)))
+        X = np.minimum(sizes / 40, 1.0)
+    if regime.twist == "columns equal":
+        X[:, 1] = X[:, 0]
     if regime.twist == "columns nearly equal":
         X[:, 1] = np.clip(X[:, 0] + rng.normal(0, 0.02, n), -1, 1)
     if regime.twist == "bounds too narrow":
@@ -213,7 +227,7 @@ def plain_errors(regime: Regime, X: Vector, y: Vector) -> Vector:
             p = expit(rows @ theta)
             slope, bend = p - y, p * (1 - p)
             theta = theta - np.linalg.solve((rows * bend[:, None]).T @ rows, rows.T @ slope)
-    inverse = np.linalg.inv((rows * bend[:, None]).T @ rows)
+    inverse = np.linalg.pinv((rows * bend[:, None]).T @ rows)  # of equal columns, too
     meat = (rows * np.square(slope)[:, None]).T @ rows
     return np.sqrt(np.diag(inverse @ meat @ inverse))
 
@@ -260,10 +274,11 @@ def page(results: Results) -> str:
         "*cover*: share of all intervals that held the true coefficient; *worst*, *best*: of a single coefficient, "
         f"which {facts['tables']:,} tables know to ±{100 * noise:.1f} points. *naive*: the same estimates with the "
         "standard error of the non-private formula, which does not know of the noise. *width*: median, relative to the "
-        "non-private interval. *refused*: share of fits that gave no interval; they do not count for *cover*.",
+        "non-private interval. *told*: share of coefficients that had an interval, in fits that gave any. *refused*: "
+        "share of fits that gave none; what has no interval does not count for *cover*.",
         "",
-        "| model | rows | columns | ε | relation | | cover | worst | best | naive | width | refused |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| model | rows | columns | ε | relation | | cover | worst | best | naive | width | told | refused |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [_named(r) + _measured(r) for r in results["claimed"]]
     lines += [
@@ -272,12 +287,13 @@ def page(results: Results) -> str:
         "",
         f"{max(20, facts['tables'] // 10)} tables each. The reason is the commonest; it never quotes a private number.",
         "",
-        "| model | rows | columns | ε | relation | | refused | reason | cover of the rest |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| model | rows | columns | ε | relation | | refused | reason | cover of the rest | told |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for r in results["refused"]:
         rest = f"{100 * r['coverage']:.1f} %" if "coverage" in r else "–"
-        lines.append(_named(r) + f" {100 * r['refusals']:.0f} % | {r['reason']} | {rest} |")
+        told = f"{100 * r['determined']:.0f} %" if "coverage" in r else "–"
+        lines.append(_named(r) + f" {100 * r['refusals']:.0f} % | {r['reason']} | {rest} | {told} |")
     return "\n".join(lines) + "\n"
 
 
@@ -287,9 +303,9 @@ def _named(r: Results) -> str:
 
 def _measured(r: Results) -> str:
     if "coverage" not in r:
-        return f" – | – | – | – | – | {100 * r['refusals']:.1f} % |"
+        return f" – | – | – | – | – | – | {100 * r['refusals']:.1f} % |"
     numbers = " | ".join(f"{100 * r[name]:.1f} %" for name in ("coverage", "least", "most", "naive"))
-    return f" {numbers} | {r['width']:.2f} | {100 * r['refusals']:.1f} % |"
+    return f" {numbers} | {r['width']:.2f} | {100 * r['determined']:.1f} % | {100 * r['refusals']:.1f} % |"
 
 
 if __name__ == "__main__":

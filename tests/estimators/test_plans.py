@@ -213,6 +213,7 @@ REFUSED: list[tuple[str, tuple[str, ...], str, tuple[str, ...], str]] = [
     ("intervals", ("half",), "classes", ("balanced", "weighted"), "neither groups nor weights"),
     ("intervals", ("half",), "estimator", _SEVERAL, "two classes"),
     ("intervals", ("half",), "penalty", ("some",), "alpha=0"),
+    ("penalty", ("some",), "solver", _ROWS_ALONE, "alpha=0"),
     ("account", ("gaussian",), "solver", ("sgd", *_PERTURBED), "Gaussian DP only"),
     ("account", ("renyi",), "solver", _PERTURBED, "no order bounds it"),
     ("classes", ("balanced", "weighted"), "estimator", tuple(ESTIMATORS)[5:], ""),

@@ -90,19 +90,25 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
         declared = () if self.classes is not None else ("the list of classes, read off the labels, is public",)
         weights = data.weights
-        values, assumptions = (None, ()) if weights is None else (weights.values, weights.assumptions)
+        values: Vector | None = None
+        assumptions: tuple[str, ...] = ()
+        most = 1.0
+        if weights is not None:
+            values, assumptions, most = weights.values, weights.assumptions, weights.most
         if self.class_weight is not None:
             if self._is_balanced:
                 factors = balanced(data.target, len(self.classes_), meter)
+                most *= float(np.mean(1 / factors))  # records ÷ (classes × those of the rarest)
             else:
                 factors = class_factors(self.class_weight, self.classes_)
+                most *= max(self.class_weight.get(label, 1.0) for label in self.classes_.tolist())
                 assumptions = (*assumptions, "the weights in `class_weight` are public")
             self.class_weight_ = dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))
             known = np.isfinite(data.target)
             own = np.where(known, factors[np.where(known, data.target, 0).astype(int)], np.nan)
             values = own if values is None else own * values
         loss, stated = self._loss(len(self.classes_)), (*declared, *assumptions)
-        return Posed(labels=data.target, loss=loss, weights=values, assumptions=stated)
+        return Posed(labels=data.target, loss=loss, weights=values, bend=1 / most, assumptions=stated)
 
     def _keep(self, theta: Vector, scaling: Scaling, posed: Posed) -> None:
         self.coef_, self.intercept_ = scaling.unscaled(theta)
@@ -139,7 +145,8 @@ class LogisticRegression(WithIntervals, LinearClassifier):
         them, of a row whose features are scaled to [-1, 1]
     classes : the public list of labels; None reads it off `y`, and the guarantee says that it is taken as public
     fit_intercept : whether to have one
-    alpha : strength of the penalty (alpha/2)‖θ‖² on the scaled problem
+    alpha : strength of the penalty (alpha/2)‖coef‖², in the data's own units and without the intercept, beside the
+        *sum* of the records' losses: scikit-learn's 1/C. It reads no record, and so costs no privacy
     max_iter : private gradients to take; chosen if None
     solver : "auto" chooses by public facts; "fixed_hessian", "gradient", "sgd", "newton", "objective" and "output" are
         the solvers of those names, or a value such as `FixedHessian(clip=0.1)`. The page on estimators says what each

@@ -40,8 +40,8 @@ class PoissonRegressor(LinearRegressor):
     ----------
     target_range : (low, high), the public range of counts, low at least 0; None learns it privately. What is outside
         counts as the nearest end
-    alpha : strength of the penalty (alpha/2)‖θ‖² on the scaled problem, rows of norm at most 1 and counts in units of
-        their typical size
+    alpha : strength of the penalty (alpha/2)‖coef‖² beside the *sum* of the losses e^z − y z; scikit-learn's alpha,
+        which is beside their average, times the number of records
     others : as in `LinearRegression`
 
     Examples
@@ -88,13 +88,16 @@ class PoissonRegressor(LinearRegressor):
         low, high = ends if ends is not None else (0.0, top)
         counts = np.clip(data.target, low, high)
         if not self.fit_intercept:  # nothing could undo a factor: exp(x·coef) must be the count itself
-            return self._posed(data, labels=counts, loss=CappedPoissonLoss(max_rate=high, unit=size), ends=(low, high))
+            return self._posed(
+                data, labels=counts, loss=CappedPoissonLoss(max_rate=high, unit=size), ends=(low, high), bend=1 / size
+            )
         most = high / size
         return self._posed(
             data,
             labels=np.minimum(counts / size, most),
             loss=CappedPoissonLoss(max_rate=most),
             origin=math.log(size),
+            bend=1 / size,
             ends=(low, high),
         )
 

@@ -29,6 +29,7 @@ Task = Literal["binary", "several", "regression", "counts", "quantile"]
 _ONE_OUTPUT = ("newton", "objective")  # nothing is proven of them for several classes
 _OF_PEOPLE = ("auto", "fixed_hessian", "gradient", "sgd")  # bound a person's whole gradient
 _ONE_RELEASE = ("objective", "output")
+_ONE_STRENGTH = ("newton", *_ONE_RELEASE)  # of a penalty, in every direction
 _NAMED: dict[type, str] = {Newton: "newton", ObjectivePerturbation: "objective", OutputPerturbation: "output"}
 _CONSTANT = 0.25  # effective sample size a column at which the constant is as long as a row
 LITTLE = 0.3  # effective sample size a column below which a model tends to the majority, or the mean
@@ -76,11 +77,19 @@ def whitener_for(task: Task, *, columns: int, intercept: bool, effective: float)
 
 
 def whitened_solver(
-    task: Task, *, loss: Loss, columns: int, effective: float, max_iter: int | None = None, shrink: float = 1.0
+    task: Task,
+    *,
+    loss: Loss,
+    columns: int,
+    effective: float,
+    max_iter: int | None = None,
+    shrink: float = 1.0,
+    clip: float | None = None,
 ) -> Solver:
     """Descent on whitened rows, which are as long in every direction: no Hessian is needed.
 
     `shrink` is what whitened rows are multiplied by to have norm at most 1; it scales steps, and nothing released.
+    `clip` is a clip of the caller's own, if any.
     """
     known = _settings("fixed_hessian", task, loss, columns, effective)
     steps = known.steps if max_iter is None else whole("max_iter", max_iter, **STEPS)  # type: ignore[arg-type]
@@ -88,7 +97,7 @@ def whitened_solver(
         steps = max(min(round(0.7 * steps), _ENOUGH), 1)
     curvature = min(loss.smoothness() or 1.0, known.typical_curvature or math.inf)
     update = GradientStep(step_size=known.step_size / (curvature * shrink * shrink), momentum=MOMENTUM)
-    return DPSGD(steps=steps, clip=known.clip, update=update, release="tail_average", tail=0.75)
+    return DPSGD(steps=steps, clip=clip or known.clip, update=update, release="tail_average", tail=0.75)
 
 
 def calibration_for(several: bool, effective: float) -> Recalibration | None:
@@ -127,9 +136,9 @@ def solver_for(
                 "of steps. Set it there."
             )
         if type(solver) in _NAMED:
-            check_solver(_NAMED[type(solver)], loss, people=people)
+            check_solver(_NAMED[type(solver)], loss, people=people, alpha=alpha)
         return solver
-    chosen = check_solver(solver, loss, people=people)
+    chosen = check_solver(solver, loss, people=people, alpha=alpha)
     if chosen == "auto":
         chosen = "fixed_hessian" if columns <= MOST_COLUMNS else "gradient"
     if chosen in _ONE_RELEASE and max_iter is not None:
@@ -140,7 +149,7 @@ def solver_for(
     settings = _settings(chosen, task, loss, columns, effective)
     if max_iter is not None:
         settings = replace(settings, steps=whole("max_iter", max_iter, **STEPS))  # type: ignore[arg-type]
-    return _value(chosen, settings if clip is None else replace(settings, clip=clip), loss, alpha)
+    return _value(chosen, settings if clip is None else replace(settings, clip=clip), loss)
 
 
 def _settings(chosen: str, task: Task, loss: Loss, columns: int, effective: float) -> FixedHessian:
@@ -169,7 +178,7 @@ def _settings(chosen: str, task: Task, loss: Loss, columns: int, effective: floa
     return settings
 
 
-def _value(chosen: str, settings: FixedHessian, loss: Loss, alpha: float) -> Solver:
+def _value(chosen: str, settings: FixedHessian, loss: Loss) -> Solver:
     """The solver itself."""
     if chosen == "fixed_hessian":
         return settings
@@ -179,9 +188,9 @@ def _value(chosen: str, settings: FixedHessian, loss: Loss, alpha: float) -> Sol
         return ObjectivePerturbation(clip=settings.clip)
     if chosen == "output":
         several = loss.outputs > 1  # whose clipped gradient is that of no loss: they keep the proven bound
-        return OutputPerturbation(clip=None if several else settings.clip, radius=None if alpha > 0 else 10.0)
+        return OutputPerturbation(clip=None if several else settings.clip, radius=10.0)
     # a step is meant for the typical curvature, or the proven one if that is smaller or the only one
-    size = settings.step_size / (min(loss.smoothness() or 1.0, settings.typical_curvature or math.inf) + alpha)
+    size = settings.step_size / min(loss.smoothness() or 1.0, settings.typical_curvature or math.inf)
     update = GradientStep(step_size=size, momentum=settings.momentum)
     steps: dict[str, Any] = {"steps": settings.steps, "clip": settings.clip, "update": update}
     if chosen == "sgd":
@@ -189,8 +198,8 @@ def _value(chosen: str, settings: FixedHessian, loss: Loss, alpha: float) -> Sol
     return DPSGD(release="tail_average", **steps)
 
 
-def check_solver(solver: Any, loss: Loss, *, people: bool = False) -> str:
-    """Return `solver` if it is a known name and admits the loss, and people with many rows, else say which do."""
+def check_solver(solver: Any, loss: Loss, *, people: bool = False, alpha: float = 0.0) -> str:
+    """Return `solver` if it is a known name and admits loss, penalty and people with many rows, else say which do."""
     names = get_args(Name)
     because, use = "there is no other", "Leave it at 'auto', or pass a value such as FixedHessian(clip=0.1)."
     one_of("solver", solver, names, because=because, use=use)
@@ -199,6 +208,12 @@ def check_solver(solver: Any, loss: Loss, *, people: bool = False) -> str:
         raise InvalidParameter(
             f"Expected a solver that is proven for several classes, got {solver!r}: one record changes the Hessian of "
             f"all of them at once. Use one of {others}."
+        )
+    if alpha and solver in _ONE_STRENGTH:
+        raise InvalidParameter(
+            f"Expected alpha=0 with the solver {solver!r}, got {alpha!r}: its noise rests on a penalty that is "
+            "as strong in every direction of the scaled problem, and alpha is one in the data's units. Use another "
+            "solver, or alpha=0 and a value such as OutputPerturbation(regularisation=0.01)."
         )
     if people and solver not in _OF_PEOPLE:
         raise InvalidParameter(

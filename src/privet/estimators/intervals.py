@@ -14,6 +14,7 @@ from privet.errors import InvalidParameter, NoProvenBound
 from privet.losses import HuberLoss, Loss, SquaredLoss
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import Scaling
+from privet.preprocessing.whitening import Whitener
 from privet.privacy import Budget
 from privet.problems import Facts, LinearProblem
 from privet.solvers import NewtonInference, OneStep, Result
@@ -23,11 +24,21 @@ if TYPE_CHECKING:
     from privet.estimators.outline import Outline
     from privet.estimators.preparing import Records
 
-_LEAST_CONDITIONING = 1.5  # least eigenvalue of the noisy Hessian ÷ the typical norm of its noise
+_LEAST_CONDITIONING = 1.5  # typical norms of the Hessian's noise that its eigenvalues could reach at all
+_MOST_UNSEEN = 1.0  # variance of a coefficient by its share in undetermined directions ÷ all other variance
 _MOST_REMAINDER = 2.0  # bound on the neglected quadratic term ÷ standard deviation; the term itself is a fraction of it
 _MOST_ALTERED = 0.01  # share of records
 NOTICED = 0.05  # of a range, or of a row's length
 _ROWS = 1 << 12
+_WORTH = 30.0  # effective sample size a column from which whitening pays
+_MOST_COLUMNS = 500
+_LEFT_OUT = 300.0  # effective sample size a column beyond which ever fewer rows are left out
+_PLENTY = 10_000.0  # the same, beyond which half of the rounds find all that there is
+_ROUNDS = (0.015, 0.015, 0.02, 0.02, 0.03, 0.07)  # shares of the budget: each sees what the last did not
+_UNDETERMINED = (
+    "Refused: eigenvalues of the released Hessian are not clearly above its noise, so that every coefficient is hardly "
+    "determined. Use a larger epsilon, more records, or fewer or less correlated columns."
+)
 _CLIP = 0.5  # of a descent whose last step chooses its own
 
 
@@ -35,7 +46,8 @@ _CLIP = 0.5  # of a descent whose last step chooses its own
 class Intervals:
     """Coefficients between `low` and `high`, each with probability `level`; prints as a table.
 
-    The order is that of the features, the intercept last if there is one. Public.
+    The order is that of the features, the intercept last if there is one. What is not determined has NaN for its
+    standard error and ends, and is named in `undetermined`. Public.
     """
 
     names: tuple[str, ...]
@@ -45,17 +57,28 @@ class Intervals:
     high: Vector
     level: float
 
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Coefficients for which records, noise and budget allow no interval."""
+        return tuple(name for name, error in zip(self.names, self.standard_error, strict=True) if math.isnan(error))
+
     def __str__(self) -> str:
         width = max(len(name) for name in self.names)
         head = f"{'':{width}}  {'estimate':>10}  {'std. error':>10}  {f'{self.level:.4g} interval':>24}"
         rows = zip(self.names, self.estimate, self.standard_error, self.low, self.high, strict=True)
-        lines = [f"{n:{width}}  {e:10.4g}  {s:10.3g}  {f'[{a:.4g}, {b:.4g}]':>24}" for n, e, s, a, b in rows]
+        lines = [
+            f"{n:{width}}  {e:10.4g}  {s:10.3g}  {'not determined' if math.isnan(s) else f'[{a:.4g}, {b:.4g}]':>24}"
+            for n, e, s, a, b in rows
+        ]
         return "\n".join([head, *lines])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Uncertainty:
-    """Covariance of the coefficients in the data's own units, degrees of freedom, or why there are none. Public."""
+    """Covariance of the coefficients in the data's own units, degrees of freedom, or why there are none. Public.
+
+    NaN for coefficients that are not determined.
+    """
 
     covariance: Vector
     degrees: Vector
@@ -77,21 +100,25 @@ class WithIntervals:
         meter: Meter,
     ) -> Result:
         """A last private Newton step, whose error is known."""
-        altered = altered_rows(data.table, scaling, scaling.norms(data.table))
+        norms = scaling.norms(data.table)
+        altered = altered_rows(data.table, scaling, norms)
         if posed.outside is not None:
             altered |= posed.outside
+        if outline.whitener is not None:
+            altered &= norms <= scaling.norm  # longer ones were left out
         step = outline.final.run(problem, result.coef, altered=keep & altered, meter=meter)  # type: ignore[union-attr]
         records = outline.plan.records or 1
         covered = uncertainty(step, loss=posed.loss, scaling=scaling, unit=posed.unit, records=records)
         self._uncertainty, self.refusal_ = covered, covered.refusal
         self.covariance_, self.standard_errors_ = covered.covariance, np.sqrt(np.diag(covered.covariance))
-        return replace(result, coef=step.released)
+        return replace(result, coef=step.coef)
 
     def confidence_intervals(self, level: float = 0.95) -> Intervals:
         """Intervals that hold each coefficient with probability `level`, privacy noise included.
 
         They are for the coefficients that minimise the expected loss, clipped as in training; see the page "How
-        sure is a coefficient". Raises `NoProvenBound` with the reason if the fit was refused them.
+        sure is a coefficient". A coefficient that is not determined has NaN for its ends; if none is, or another reason
+        speaks against all of them, raises `NoProvenBound` with it.
         """
         check_is_fitted(self)
         between("level", level, 0, 1, because="it is the probability to cover", use="Use 0.95.")
@@ -171,21 +198,23 @@ def uncertainty(step: OneStep, *, loss: Loss, scaling: Scaling, unit: float, rec
     coef, intercept = scaling.unscaled(np.eye(len(step.start)))
     to_units = (np.vstack([coef.T, intercept]) if scaling.intercept else coef.T) * unit
     nothing = np.full((len(to_units),) * 2, math.nan)
-    refusal = _refusal(step, loss, records)
+    constant = scaling.constant * scaling.shrink if scaling.intercept else 0.0
+    refusal = _refusal(step, loss, records, constant)
     if refusal:
         return Uncertainty(covariance=nothing, degrees=nothing[0], refusal=refusal)
-    return Uncertainty(covariance=to_units @ step.covariance @ to_units.T, degrees=step.degrees(to_units), refusal="")
+    covariance = to_units @ step.covariance @ to_units.T
+    own, mixed = step.unseen(to_units, scaling.spreads)
+    unknown = ~(own <= _MOST_UNSEEN * (np.diag(covariance) + mixed))
+    if unknown.all():
+        return Uncertainty(covariance=nothing, degrees=nothing[0], refusal=_UNDETERMINED)
+    covariance = covariance + np.diag(own + mixed)
+    covariance[unknown] = covariance[:, unknown] = math.nan
+    return Uncertainty(covariance=covariance, degrees=step.degrees(to_units), refusal="")
 
 
-def _refusal(step: OneStep, loss: Loss, records: int) -> str:
+def _refusal(step: OneStep, loss: Loss, records: int, constant: float) -> str:
     """Why there are no intervals; empty if there are. All that is looked at was released with noise."""
-    if not step.conditioning >= _LEAST_CONDITIONING:
-        return (
-            "Refused: the least eigenvalue of the released Hessian is not clearly above its noise, so some combination "
-            "of the coefficients is hardly determined. Use a larger epsilon, more records, or fewer or less "
-            "correlated columns; with tighter `bounds` rows are longer."
-        )
-    if not step.remainder(_bending(loss)) <= _MOST_REMAINDER:
+    if not step.remainder(_bending(loss), constant) <= _MOST_REMAINDER:
         return (
             "Refused: the private Newton step was so long that what it neglects may be as large as the standard error. "
             "Use a larger epsilon, more records, a smaller `inference`, or more steps (max_iter)."
@@ -222,3 +251,21 @@ def altered_rows(X: Any, scaling: Scaling, norms: Vector) -> BoolArray:
             block = np.asarray(X[part])
             found[part] |= ~((block >= low) & (block <= high)).all(axis=1)
     return found
+
+
+def interval_whitener(*, columns: int, intercept: bool, effective: float) -> Whitener | None:
+    """How rows are whitened for intervals; None where there are too few records for it to pay."""
+    if effective / (columns + intercept) < _WORTH or columns > _MOST_COLUMNS:
+        return None
+    each = effective / (columns + intercept)
+    shares = _ROUNDS if each < _PLENTY else _ROUNDS[-3:]
+    tail = 0.02 * min(1.0, _LEFT_OUT / each)  # what is left out may bias, if the model is wrong; what is not is noise
+    return Whitener(
+        columns=columns,
+        intercept=intercept,
+        shares=shares,
+        tail=tail,
+        norm_share=0.01,
+        last_norm_share=0.03,
+        floor=0.1,
+    )

@@ -250,7 +250,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         for geometry in (outline.centring, outline.whitener):
             if geometry is not None:
                 scaling = turned_scaling(data, scaling, posed, geometry, meter)
-        problem = prepared_problem(data, scaling, posed, alpha=self.alpha)
+        whole = outline.final is not None and outline.whitener is not None
+        problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
         result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)
         if outline.calibration is not None:
             found = outline.calibration.run(problem, result.coef, scaling.constant * scaling.shrink, meter)

@@ -17,7 +17,7 @@ from privet.estimators.defaults import (
     whitened_solver,
     whitener_for,
 )
-from privet.estimators.intervals import final_step
+from privet.estimators.intervals import final_step, interval_whitener
 from privet.estimators.range_shares import LEAST_SEEN, range_finder, share_noise, stands_out, target_finder
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
@@ -156,7 +156,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         first += centring.releases(of_share)
     if whitener is not None:
         first += whitener.releases(of_share)
-        if model._calibrates and model.fit_intercept:
+        if model._calibrates and model.fit_intercept and final is None:
             calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
     if calibration is not None:
         last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
@@ -246,8 +246,10 @@ def _geometry(
     model: "PrivateLinearModel", loss: Loss, size: Size, effective: float, seen: float
 ) -> tuple[Centring | None, Whitener | None]:
     """How rows will be centred, and whitened where there is enough for that; None where the solver is another."""
-    if model.solver != "auto" or model.inference or model.alpha:
+    if model.solver != "auto":
         return None, None
+    if model.inference:
+        return None, interval_whitener(columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
     task: Task = "several" if loss.outputs > 1 else model._task
     columns = size.columns
     whitener = whitener_for(task, columns=columns, intercept=bool(model.fit_intercept), effective=effective)
@@ -272,8 +274,9 @@ def _solver(
 ) -> Solver:
     task: Task = "several" if loss.outputs > 1 else model._task
     if whitener is not None:
+        clip = None if final is None else final.clip
         return whitened_solver(
-            task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink
+            task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink, clip=clip
         )
     if centring is not None:
         return centred_solver(task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter)

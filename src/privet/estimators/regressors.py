@@ -28,6 +28,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
 
     _task: ClassVar[Task] = "regression"
     _learns_target: ClassVar[bool] = True
+    _power: ClassVar[int] = 2  # of the target's unit that the loss has
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -70,6 +71,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
             loss=self._loss(2),
             unit=half,
             origin=middle,
+            bend=half ** (2 - self._power),
             ends=(float(low), float(high)),
             outside=outside,
         )
@@ -79,6 +81,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         weights = data.weights
         if weights is None:
             return Posed(**known, assumptions=given)
+        known["bend"] /= weights.most
         return Posed(**known, weights=weights.values, assumptions=(*given, *weights.assumptions))
 
     def _keep(self, theta: Vector, scaling: Scaling, posed: Posed) -> None:
@@ -104,7 +107,8 @@ class LinearRegression(WithIntervals, LinearRegressor):
     epsilon, delta, neighbours, bounds, row_norm, fit_intercept, max_iter, solver, max_weight, records, account,
         inference, random_state : as in `LogisticRegression`
     target_range : (low, high), the target's public range; None learns it privately with the features'
-    alpha : strength of the penalty (alpha/2)‖θ‖² on the scaled problem
+    alpha : strength of the penalty, as in `LogisticRegression`; a record's loss is half its squared error, so that it
+        is the alpha of scikit-learn's `Ridge`
 
     Examples
     --------
@@ -126,23 +130,25 @@ class LinearRegression(WithIntervals, LinearRegressor):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Ridge(LinearRegression):
-    """Least squares with a penalty; `LinearRegression` with alpha = 0.01.
+    """Least squares with scikit-learn's penalty: ‖y − Xw − b‖² + alpha ‖w‖², in the data's own units.
+
+    `LinearRegression` with alpha = 1, which is little beside hundreds of records unless a column's unit is large.
 
     Examples
     --------
     >>> from privet.estimators import Ridge
     >>> Ridge(epsilon=1).alpha
-    0.01
+    1.0
     """
 
-    alpha: float = 0.01
+    alpha: float = 1.0
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HuberRegressor(WithIntervals, LinearRegressor):
     """Regression that large residuals move less: quadratic up to `threshold` half ranges of the target, then linear.
 
-    Parameters are those of `LinearRegression`.
+    Parameters are those of `LinearRegression`; where it is quadratic, a record's loss is half its squared error.
 
     Examples
     --------
@@ -177,7 +183,8 @@ class QuantileRegressor(LinearRegressor):
     ----------
     quantile : in (0, 1); which quantile of the target to predict
     width : over how much of the target's half range the kink is rounded
-    alpha : strength of the penalty (alpha/2)‖θ‖² on the scaled problem; not the l1 penalty of scikit-learn's
+    alpha : strength of the penalty (alpha/2)‖coef‖² beside the sum of pinball losses in the target's unit; scikit-learn
+        has an l1 penalty here
     others : as in `LinearRegression`
 
     Examples
@@ -196,6 +203,7 @@ class QuantileRegressor(LinearRegressor):
     width: float = 0.03
 
     _task: ClassVar[Task] = "quantile"
+    _power: ClassVar[int] = 1
 
     def _loss(self, classes: int) -> Loss:
         return SmoothedQuantileLoss(level=self.quantile, width=self.width)

@@ -18,9 +18,10 @@ CLASS_COUNTS = "class counts"
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Weights:
-    """Private weights in [0, 1], NaN for a record to be zeroed out; and what must be public for that to be all."""
+    """Private weights ÷ `most` in [0, 1], NaN for a record to be zeroed out; and what must be public for that."""
 
     values: Vector
+    most: float
     assumptions: tuple[str, ...] = ()
 
 
@@ -48,7 +49,7 @@ def record_weights(given: Any, rows: int, *, most: float | None) -> Weights | No
         most = positive("max_weight", most, because=because, use=use)
     with np.errstate(all="ignore"):
         values = np.where(usable, np.minimum(raw / float(most), 1.0), np.nan)
-    return Weights(values=values, assumptions=assumptions)
+    return Weights(values=values, most=float(most), assumptions=assumptions)
 
 
 def class_factors(given: Any, classes: NDArray[Any]) -> Vector:

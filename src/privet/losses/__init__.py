@@ -12,7 +12,7 @@ from privet.losses.multinomial import MultinomialLoss
 from privet.losses.poisson import CappedPoissonLoss, PoissonLoss
 from privet.losses.quantile import AbsoluteLoss, QuantileLoss, SmoothedQuantileLoss
 from privet.losses.record_losses import LinearRecords, RecordLoss
-from privet.losses.ridge import Ridge
+from privet.losses.ridge import QuadraticPenalty, Ridge
 from privet.losses.squared import SquaredLoss
 from privet.losses.weighted import WeightedLoss
 
@@ -30,6 +30,7 @@ __all__ = [
     "Loss",
     "MultinomialLoss",
     "PoissonLoss",
+    "QuadraticPenalty",
     "QuantileLoss",
     "RandomFourier",
     "RecordLoss",

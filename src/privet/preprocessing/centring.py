@@ -8,7 +8,7 @@ import numpy as np
 
 from privet.arrays import IntArray, Vector
 from privet.plan import Bounded, Histograms, Meter, Release
-from privet.preprocessing.whitening import Shift, shrunk
+from privet.preprocessing.whitening import SEEN, Shift, is_counted, shrunk
 from privet.problems import GroupedProblem, LinearProblem
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _OCTAVES = 5  # of norms, below the largest that a row may have
 _UNSEEN = 0.5  # of the largest norm, where norms cannot be told from noise
 _CLEARLY = 1.0  # standard deviations
-_BESIDE = 2.0**-6  # length of the constant beside a row whose mean is taken, in lengths of a row
+_BESIDE = 0.5  # length of the constant beside a row whose mean is taken, in lengths of a row
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,12 +85,11 @@ class Centring:
         top = scaling.norm * float(scale.max(initial=1.0))
         scaling = self._shortened("norms", scaling.with_whitening(start).with_norm(top), norms, meter)
         posed = scaling.with_constant(_BESIDE * scaling.norm)
-        found = problem(posed)
+        found, unit = problem(posed), max(meter.plan.count, 1) * posed.shrink
         meter.open("mean", count=found.records)
-        total = found.row_sum(max_records=meter.plan.max_records("mean"))
-        unit = max(meter.plan.count, 1) * posed.shrink
-        mean = meter.noisy("mean", total)[:-1] / unit
-        centre = shrunk(mean, meter.noise_stddev("mean") / unit)
+        noisy = meter.noisy("mean", found.row_sum(max_records=meter.plan.max_records("mean"))) / unit
+        total = float(np.clip(noisy[-1] / posed.constant, *SEEN)) if is_counted(found, meter) else 1.0
+        centre = shrunk(noisy[:-1] / total, meter.noise_stddev("mean") / (unit * total))
         scaling = scaling.with_whitening(Shift(mean=np.clip(centre / scale, -1.0, 1.0), scale=scale))
         scaling = self._shortened("centred norms", scaling, norms, meter)
         return scaling.with_constant(self.constant * scaling.norm)

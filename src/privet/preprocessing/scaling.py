@@ -153,6 +153,31 @@ class Scaling:
             values = np.clip(X.data.astype(np.float64), self.low[places], self.high[places]) / self.half[places]
         return np.where(np.isnan(values), 0.0, values)
 
+    @property
+    def spreads(self) -> Vector:
+        """What θ of prepared rows is multiplied by for slopes a standard deviation of each feature, constant last.
+
+        Where nothing is known of those, a half range each.
+        """
+        count, constant = len(self.low), [self.constant] * int(self.intercept)
+        if not isinstance(self.whitening, Whitening):
+            scale = np.ones(count) if self.whitening is None else self.whitening.scale
+            return np.diag(np.append(scale, constant)) * self.shrink
+        matrix = self.whitening.matrix
+        found = np.zeros((count + len(constant),) * 2)
+        found[:count, :count] = matrix * np.linalg.norm(np.linalg.inv(matrix), axis=0)[:, None]
+        found[count:, count:] = self.constant
+        return found * self.shrink
+
+    @property
+    def slopes(self) -> Vector:
+        """What θ of prepared rows is multiplied by for coefficients: a matrix, or its diagonal; 0 for the constant."""
+        if not isinstance(self.whitening, Whitening):
+            scale = 1.0 if self.whitening is None else self.whitening.scale
+            return np.append(scale * self.shrink / self.half, np.zeros(int(self.intercept)))
+        turned = self.whitening.matrix * self.shrink / self.half[:, None]
+        return np.column_stack([turned, np.zeros((len(turned), int(self.intercept)))])
+
     def unscaled(self, theta: Vector) -> tuple[Vector, Vector]:
         """Coefficients and intercepts in the features' own units, from θ (columns, outputs) on prepared rows."""
         count = len(self.low)

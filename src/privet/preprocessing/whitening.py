@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.arrays import Vector
+from privet.losses import WeightedLoss
 from privet.plan import Histograms, Meter, Release, SecondMoments
 from privet.problems import GroupedProblem, LinearProblem
 
@@ -18,6 +19,7 @@ _BITS = 26  # of a feature in [−1, 1] before it is turned
 _ROOM = 52  # bits of a sum of products, which is then exact in any order
 _CONSTANT = 0.5  # length of the constant beside a row whose second moment is taken, in lengths of a row
 _BINS = 24  # of norms, from a quarter of the expected one to sixteen times that
+SEEN = 0.01, 100.0  # how many records there may be, or how much they may weigh, for one that is counted on
 _BELIEVED = 2.0  # standard deviations that more than those stand out of the noise
 
 
@@ -118,6 +120,7 @@ class Whitener:
     shares : of the budget, for the second moment of each round
     tail : share of rows that may be shortened
     norm_share : of the budget, for the norms of each round
+    last_norm_share : the same for the last round, if that is another
     floor : least variance that is believed, in units of the noise's typical spectral norm
 
     Examples
@@ -132,13 +135,16 @@ class Whitener:
     shares: tuple[float, ...]
     tail: float = 0.02
     norm_share: float = 0.02
+    last_norm_share: float | None = None
     floor: float = 0.25
 
     def releases(self, noise: Callable[[float], float]) -> tuple[Release, ...]:
         """What whitening releases; `noise` is the noise multiplier of a share of the budget."""
         size, found = (self.columns + self.intercept) ** 2, []
         for i, share in enumerate(self.shares, 1):
-            moment = SecondMoments(clip=1.0)
+            moment, norm_share = SecondMoments(clip=1.0), self.norm_share
+            if i == len(self.shares) and self.last_norm_share is not None:
+                norm_share = self.last_norm_share
             found += [
                 Release(
                     name=f"second moment {i}",
@@ -151,7 +157,7 @@ class Whitener:
                     name=f"whitened norms {i}",
                     of="norms of whitened rows",
                     bound=Histograms(columns=1),
-                    noise_multiplier=noise(self.norm_share),
+                    noise_multiplier=noise(norm_share),
                     size=_BINS,
                 ),
             ]
@@ -187,19 +193,28 @@ class Whitener:
         """The scaling with its whitening, and the norm that a row is then expected to have."""
         name, count, d = f"second moment {i}", max(meter.plan.count, 1), len(scaling.low)
         meter.open(name, count=problem.records)
-        total = problem.moment_sum(max_records=meter.plan.max_records(name))
+        summed = problem.moment_sum(max_records=meter.plan.max_records(name))
         unit = count * scaling.shrink**2
-        moment = meter.noisy_symmetric(name, total) / unit
+        moment = meter.noisy_symmetric(name, summed) / unit
         noise = meter.noise_stddev(name) / unit
-        beside = noise * math.sqrt(0.5) / scaling.constant  # off the diagonal there is less noise
-        mean = shrunk(moment[:d, -1] / scaling.constant, beside) if self.intercept else np.zeros(d)
-        values, vectors = np.linalg.eigh(moment[:d, :d] - np.outer(mean, mean))
+        mean, total = np.zeros(d), 1.0
+        if self.intercept:
+            if is_counted(problem, meter):
+                total = float(np.clip(moment[-1, -1] / scaling.constant**2, *SEEN))
+            beside = noise * math.sqrt(0.5) / (scaling.constant * total)  # off the diagonal there is less noise
+            mean = shrunk(moment[:d, -1] / (scaling.constant * total), beside)
+        values, vectors = np.linalg.eigh(moment[:d, :d] - total * np.outer(mean, mean))
         believed = np.maximum(values, self.floor * noise * math.sqrt(2 * d))
         matrix = vectors / np.sqrt(believed)
         last = scaling.whitening
         turned = Whitening.of(mean, matrix) if last is None else last.after(mean, matrix)
         expected = math.sqrt(max(float(np.clip(values / believed, 0, 1).sum()), 1.0))
         return scaling.with_whitening(turned), expected
+
+
+def is_counted(problem: LinearProblem | GroupedProblem, meter: Meter) -> bool:
+    """Whether what records add up to must be looked at: weights do not add up to records, nor records to a guess."""
+    return isinstance(problem.loss, WeightedLoss) or meter.plan.neighbours == "add_remove"
 
 
 def shrunk(mean: Vector, noise: float) -> Vector:

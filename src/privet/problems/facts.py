@@ -9,6 +9,7 @@ from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet, whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
+from privet.losses.ridge import Penalty
 from privet.privacy import Neighbours, Unit, check_neighbours, check_unit
 from privet.problems.linear_model import LinearModel
 from privet.problems.protocol import Problem
@@ -43,7 +44,7 @@ class Facts:
     loss: Loss | None = None
     row_norm: float | None = None
     domain: ConvexSet = field(default_factory=whole_space)
-    ridge: Ridge = Ridge(alpha=0.0)  # noqa: RUF009  # a frozen value without state
+    ridge: Penalty = Ridge(alpha=0.0)  # noqa: RUF009  # a frozen value without state
     weighted: bool = False
 
     def __post_init__(self) -> None:

@@ -12,7 +12,8 @@ from privet.clipping.lattice import MOST_RECORDS, check_count
 from privet.data import person_numbers
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
-from privet.losses import Loss, Ridge
+from privet.losses import Loss
+from privet.losses.ridge import Penalty
 from privet.privacy import Unit
 from privet.problems.linear_model import LinearModel
 from privet.problems.protocol import Batch
@@ -53,7 +54,7 @@ class GroupedProblem(LinearModel):
     unit: Unit = "person"
 
     def __init__(
-        self, loss: Loss, table: Table, labels: Vector, people: IntArray, *, domain: ConvexSet, ridge: Ridge
+        self, loss: Loss, table: Table, labels: Vector, people: IntArray, *, domain: ConvexSet, ridge: Penalty
     ) -> None:
         super().__init__(loss, row_norm=table.row_norm, columns=table.shape[1], domain=domain, ridge=ridge)
         self._table, self._labels, self._people = split_people(table, labels, people)

@@ -15,6 +15,7 @@ from privet.clipping import Bounding, Clip, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS
 from privet.geometry import ConvexSet, whole_space
 from privet.losses import Loss, Ridge, WeightedLoss
+from privet.losses.ridge import Penalty
 from privet.privacy import Unit
 from privet.problems.protocol import Batch
 from privet.sums import Table, bounded_table, curvature_sum, glm_sum, gram_sum, scalar_sum, scores
@@ -34,7 +35,7 @@ class LinearModel(ABC):
 
     unit: Unit
 
-    def __init__(self, loss: Loss, *, row_norm: float, columns: int, domain: ConvexSet, ridge: Ridge) -> None:
+    def __init__(self, loss: Loss, *, row_norm: float, columns: int, domain: ConvexSet, ridge: Penalty) -> None:
         self.loss, self.row_norm, self.domain, self.ridge = loss, row_norm, domain, ridge
         self.assumptions = _tried(loss)
         self.shape: tuple[int, ...] = (columns,) if loss.outputs == 1 else (columns, loss.outputs)
@@ -159,7 +160,7 @@ class LinearProblem(LinearModel):
 
     unit: Unit = "record"
 
-    def __init__(self, loss: Loss, table: Table, labels: Vector, *, domain: ConvexSet, ridge: Ridge) -> None:
+    def __init__(self, loss: Loss, table: Table, labels: Vector, *, domain: ConvexSet, ridge: Penalty) -> None:
         super().__init__(loss, row_norm=table.row_norm, columns=table.shape[1], domain=domain, ridge=ridge)
         self.table, self.labels = table, labels
 

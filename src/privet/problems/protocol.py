@@ -6,7 +6,7 @@ from privet.arrays import IntArray, Vector
 from privet.clipping import Bounding, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS
 from privet.geometry import ConvexSet
-from privet.losses import Ridge
+from privet.losses.ridge import Penalty
 from privet.privacy import Unit
 
 Batch = IntArray | None
@@ -21,7 +21,7 @@ class Problem(Protocol):
     """
 
     domain: ConvexSet
-    ridge: Ridge
+    ridge: Penalty
     shape: tuple[int, ...]
 
     @property

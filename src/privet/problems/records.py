@@ -13,7 +13,8 @@ from privet.clipping import Bounding, Clip, LatticeSum
 from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
-from privet.losses import RecordLoss, Ridge
+from privet.losses import RecordLoss
+from privet.losses.ridge import Penalty
 from privet.privacy import Unit
 from privet.problems.protocol import Batch
 from privet.sums import record_sum
@@ -29,7 +30,7 @@ class RecordProblem:
     unit: Unit = "record"
 
     def __init__(
-        self, loss: RecordLoss, X: Any, y: Any, *, shape: tuple[int, ...], domain: ConvexSet, ridge: Ridge
+        self, loss: RecordLoss, X: Any, y: Any, *, shape: tuple[int, ...], domain: ConvexSet, ridge: Penalty
     ) -> None:
         self.loss, self.X, self.y, self.shape, self.domain, self.ridge = loss, X, y, shape, domain, ridge
         self.assumptions = _tried(loss, X, y, shape)

@@ -4,11 +4,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from privet._checks import between, positive
 from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.errors import InvalidParameter
+from privet.losses import Ridge
 from privet.plan import Meter, Plan, Release, SecondMoments
 from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, GroupedProblem, LinearProblem, Problem, facts_of
@@ -78,7 +80,7 @@ class FixedHessian(DescentSolver):
     def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         facts = facts_of(problem, plan.neighbours, plan.records)
         check_smooth(facts)
-        update = GradientStep(step_size=self._step(facts), momentum=self.momentum)
+        update = GradientStep(step_size=self.step_size, momentum=self.momentum)
         private = PrivateGradient(problem, meter)
         inverse = self._inverse(plan, problem, facts, meter)  # type: ignore[arg-type]  # linear, as check_smooth found
         steps = plan.times("gradients")
@@ -94,15 +96,21 @@ class FixedHessian(DescentSolver):
         least = self.floor * math.sqrt(2 * len(moment)) * noise
         values, vectors = np.linalg.eigh(moment)
         smoothness = facts.smoothness or 0.0
-        curvature = smoothness * np.maximum(values, least) / plan.count + problem.ridge.alpha
-        return np.asarray((vectors / curvature) @ vectors.T)
+        # steps are longer where the loss typically bends less than it may; the penalty bends as it does
+        bend = smoothness * self._typical(facts)
+        curvature = bend * np.maximum(values, least) / plan.count
+        if isinstance(problem.ridge, Ridge):
+            return np.asarray((vectors / (curvature + problem.ridge.alpha)) @ vectors.T)
+        added = problem.ridge.matrix
+        whole = (vectors * curvature) @ vectors.T + (np.diag(added) if added.ndim == 1 else added)
+        return np.asarray(cho_solve(cho_factor(whole), np.eye(len(whole))))
 
-    def _step(self, facts: Facts) -> float:
-        """η, longer where the loss typically bends less than it may."""
+    def _typical(self, facts: Facts) -> float:
+        """The typical curvature of the loss in units of the proven one."""
         if self.typical_curvature is None:
-            return self.step_size
+            return 1.0
         proven = facts.loss.smoothness() or 1.0  # type: ignore[union-attr]  # a linear model has one
-        return self.step_size * proven / min(proven, self.typical_curvature)
+        return min(proven, self.typical_curvature) / proven
 
 
 def fixed_hessian_descent(

@@ -27,6 +27,7 @@ MEAT = "gradients' second moment"
 ALTERED = "altered rows"
 _SHARES = {NORMS: 0.04, GRADIENT: 0.60, BREAD: 0.25, MEAT: 0.10, ALTERED: 0.01}  # of its part of the budget
 _BINS = 16  # of gradient norms: half octaves down from the clip
+_ALONE, _TOGETHER = 4.0, 1.5  # times what noise alone makes of an eigenvalue, from which on it is one of the records
 _BELIEVED = 2.0  # standard deviations from which on a count is taken for records, not for noise
 
 
@@ -56,18 +57,29 @@ class OneStep:
 
     @property
     def coef(self) -> Vector:
-        """θ₁."""
-        return np.asarray(self.start - np.linalg.solve(self.bread, self.gradient))
+        """θ₁; along directions that are not determined, θ₀."""
+        return np.asarray(self.start - self.inverse @ self.gradient)
 
     @property
-    def released(self) -> Vector:
-        """θ₁, or θ₀ where the bread is no better than noise."""
-        return self.coef if self.conditioning >= 1 else self.start
+    def inverse(self) -> Vector:
+        """H̃⁻¹ on the span of the directions that are determined, 0 beside it."""
+        values, vectors = np.linalg.eigh(self.bread)
+        weak = self._weak(values)
+        return np.asarray((vectors[:, weak:] / values[weak:]) @ vectors[:, weak:].T)
 
     @property
-    def conditioning(self) -> float:
-        """The bread's least eigenvalue, in units of what noise alone reaches: the spectral norm of its noise."""
-        return float(np.linalg.eigvalsh(self.bread)[0]) / (self.bread_noise * math.sqrt(2 * len(self.start)))
+    def undetermined(self) -> Vector:
+        """Directions, as columns, in which the bread is not clearly above its noise."""
+        values, vectors = np.linalg.eigh(self.bread)
+        return np.asarray(vectors[:, : self._weak(values)])
+
+    def _weak(self, values: Vector) -> int:
+        """How many of the rising eigenvalues may be noise.
+
+        Alone, a direction has noise of one standard deviation; the largest eigenvalue of k of them, of about √(2k).
+        """
+        least = self.bread_noise * np.maximum(_ALONE, _TOGETHER * np.sqrt(2 * np.arange(1, len(values) + 1)))
+        return int(np.max(np.flatnonzero(values < least) + 1, initial=0))
 
     @property
     def middle(self) -> Vector:
@@ -83,8 +95,7 @@ class OneStep:
     @property
     def covariance(self) -> Vector:
         """Of θ₁ − θ°."""
-        inverse = np.linalg.inv(self.bread)
-        found = inverse @ self.middle @ inverse.T
+        found = self.inverse @ self.middle @ self.inverse
         return np.asarray((found + found.T) / 2)
 
     def degrees(self, contrasts: Vector) -> Vector:
@@ -92,18 +103,40 @@ class OneStep:
 
         The meat's noise moves cᵀ Cov c by a standard deviation of meat_noise · ‖H̃⁻¹c‖², exactly.
         """
-        directions = np.linalg.solve(self.bread, contrasts.T)
+        directions = self.inverse @ contrasts.T
         variances = np.einsum("ij,ik,kj->j", directions, self.middle, directions)
-        return np.asarray(2 * (variances / (self.meat_noise * np.square(directions).sum(axis=0))) ** 2)
+        moved = np.maximum(self.meat_noise * np.square(directions).sum(axis=0), 2.0**-1000)
+        return np.asarray(2 * (variances / moved) ** 2)
 
-    def remainder(self, bending: float) -> float:
-        """The neglected quadratic term, bounded, in units of the least standard deviation of the bracket.
+    def unseen(self, contrasts: Vector, units: Vector) -> tuple[Vector, Vector]:
+        """What undetermined directions may add to the variance of each row of `contrasts` times θ₁.
 
-        If |ℓ‴| ≤ bending · ℓ″ and rows have norm at most 1, then ‖½ Σ ℓ‴ ⟨x, v⟩² x‖ ≤ ½ bending · vᵀHv.
+        First by its share in them, then by what the Hessian's noise mixes of them into the others. That is if none of
+        them has a longer coefficient than all others together, the length being that of `units` θ: for directions u,
+        off by b at most, the error is Σ (c·u) b + cᵀH̃⁻¹E Σ u b. docs/proofs/intervals.md, section 4.
         """
-        v = self.start - self.coef
+        weak = self.undetermined
+        size = float(np.linalg.norm(units @ self.coef))
+        lengths = np.maximum(np.linalg.norm(units @ weak, axis=0), 2.0**-1000)
+        off = np.square(np.abs(weak.T @ self.start) + size / lengths)
+        turned = np.square(self.inverse @ contrasts.T).sum(axis=0)
+        return np.square(contrasts @ weak) @ off, self.bread_noise**2 * turned * off.sum()
+
+    def remainder(self, bending: float, constant: float = 0.0) -> float:
+        """The neglected quadratic term, in units of the least standard deviation of the bracket.
+
+        If |ℓ‴| ≤ bending · ℓ″ and rows have norm at most 1, then ‖½ Σ ℓ‴ ⟨x, v⟩² x‖ ≤ ½ bending · vᵀHv. If they end in
+        a `constant`, Σ ℓ″ is known, and a kurtosis of at most 9 along v makes it √(9 · largest eigenvalue ÷ Σ ℓ″) of
+        that, by Cauchy and Schwarz. v is as long as the step, less what noise makes it, but half of that at least.
+        """
+        v, inverse = self.start - self.coef, self.inverse
+        bent = float(v @ self.bread @ v)
+        bent = max(bent - self.gradient_noise**2 * float(np.trace(inverse)), bent / 2)
+        values = np.linalg.eigvalsh(self.bread)
         least = float(np.linalg.eigvalsh(self.middle)[0])
-        return bending * float(v @ self.bread @ v) / 2 / math.sqrt(least)
+        whole = float(self.bread[-1, -1]) / constant**2 if constant else 0.0
+        share = min(1.0, math.sqrt(9 * max(float(values[-1]), 0.0) / whole)) if whole > 0 else 1.0
+        return share * bending * bent / 2 / math.sqrt(least)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,7 +28,7 @@ class Recalibration:
     Of two classes, slope and intercept of the score are refitted to the same loss, on rows (score, 1) whose gradients
     are bounded without clipping; of several, the slope. Each step is a Newton step whose curvature is that of a
     standard normal score, which is public. A slope that does not stand out of its noise is shrunk towards 0, where only
-    the constant is left.
+    the constant is left. A penalty of the problem counts as it does in the descent before.
 
     Promise: its releases are those of `releases`, and no more.
     Theorem: the Gaussian mechanism on clipped sums; docs/proofs/whitening.md, section 4.
@@ -72,6 +72,7 @@ class Recalibration:
         self, problem: LinearProblem | GroupedProblem, theta: Vector, constant: float, spread: float, meter: Meter
     ) -> Vector:
         slopes, reach = np.append(theta[:-1], 0.0), math.hypot(_WEIGHT * self.long, 1.0)
+        pull = np.array([2 * problem.ridge.value(slopes / spread), 0.0])  # the penalty is half of it × slope²
 
         def rows(score: Vector) -> Vector:
             cut = np.clip(score / spread, -self.long, self.long) * _WEIGHT
@@ -85,13 +86,14 @@ class Recalibration:
         path = []
         for _ in range(self.steps):
             step = np.linalg.solve(
-                _curvature(problem.loss, point, self.long) + damping, gradient(point * scale) * scale
+                _curvature(problem.loss, point, self.long) + damping + np.diag(pull),
+                gradient(point * scale) * scale + pull * point,
             )
             point = np.clip(point - step * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300)), -_MOST, _MOST)
             path.append(point)
         slope, intercept = np.mean(path[-_AVERAGED:], axis=0)
         # how sure it is that the slope is not 0: by the curvature on the way there, as none is left beyond
-        near = _curvature(problem.loss, np.array([min(slope, 1.0), intercept]), self.long)
+        near = _curvature(problem.loss, np.array([min(slope, 1.0), intercept]), self.long) + np.diag(pull)
         unsure = noise[0] * float(np.linalg.inv(near)[0, 0]) / math.sqrt(_AVERAGED)
         believed = max(0.0, 1 - (unsure / slope) ** 2) if slope > 0 else 0.0
         return np.append(theta[:-1] * (believed * slope / spread), intercept / constant)
@@ -101,11 +103,11 @@ class Recalibration:
     ) -> Vector:
         gradient = PrivateGradient(problem, meter, CALIBRATION)
         direction = np.vstack([theta[:-1] / spread, np.zeros_like(theta[-1:])])
-        slope, path = 1.0, []
+        slope, path, pull = 1.0, [], 2 * problem.ridge.value(direction)
         for _ in range(self.steps):
             point = np.vstack([theta[:-1] * slope, theta[-1:]])
             slant = gradient.slope(point, direction * _SPREAD) / _SPREAD
-            bend = _several_curvature(problem.loss, point, constant, spread * slope)
+            bend = _several_curvature(problem.loss, point, constant, spread * slope) + pull
             slope = float(np.clip(slope - 0.8 * slant / bend / spread, slope / 2, 2 * slope))
             path.append(slope)
         found = theta.copy()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from privet._checks import positive, whole
 from privet.clipping.lattice import MOST_RECORDS, check_clip, check_count
 from privet.errors import InvalidParameter
-from privet.losses import Loss
+from privet.losses import Loss, Ridge
 from privet.plan import Plan
 from privet.problems import Facts, Problem
 
@@ -42,6 +42,11 @@ def gradient_bound(facts: Facts, clip: float | None) -> float:
         raise InvalidParameter(
             f"Expected a convex loss, got {facts.loss!r}: its minimiser may jump when one record changes. "
             "Use a convex loss, or dp_sgd."
+        )
+    if not isinstance(facts.ridge, Ridge):
+        raise InvalidParameter(
+            "Expected the same penalty on every coefficient, got another quadratic form: the noise rests on how "
+            "strongly convex the penalty is in every direction. Use a ridge, or regularisation=... of the solver."
         )
     smoothness(facts.loss, facts.prediction_bound)
     proven = facts.lipschitz

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from privet.arrays import Vector
 from privet.clipping import Bounding, Clip
 from privet.errors import InvalidParameter
+from privet.losses import QuadraticPenalty
 from privet.plan import Meter, Plan
 from privet.privacy import Budget, Neighbours, check_delta
 from privet.problems import Facts, Problem
@@ -81,8 +85,15 @@ def along_gradients(
 ) -> Course:
     """The course along the noisy gradients of the plan, whose noise the update may know."""
     gradient, steps = PrivateGradient(problem, meter), plan.times("gradients")
+    penalty, direction = problem.ridge, gradient.__call__
+    if isinstance(penalty, QuadraticPenalty) and isinstance(update, GradientStep) and not callable(update.step_size):
+        softened = penalty.softened(update.step_size)  # which a step of that size would overshoot where it is steep
+
+        def direction(theta: Vector) -> Vector:
+            return np.asarray(softened(gradient(theta)), dtype=np.float64)
+
     return Course(
-        direction=gradient, steps=steps, update=update, noise_stddev=lambda: gradient.noise_stddev, bound=bound
+        direction=direction, steps=steps, update=update, noise_stddev=lambda: gradient.noise_stddev, bound=bound
     )
 
 
