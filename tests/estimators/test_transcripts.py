@@ -17,13 +17,14 @@ import pytest
 from scipy import sparse
 
 from privet.arrays import IntArray
-from privet.estimators import LinearRegression, LogisticRegression, preparing
+from privet.estimators import LinearRegression, LogisticRegression, outline, preparing
 from privet.noise import add_gaussian
 from privet.plan import Meter
 from privet.plan import meter as room
 from privet.preprocessing import whitening
 from privet.privacy import sensitivity_factor
 from privet.problems import linear_model
+from privet.sampling import Strided
 from privet.sums import glm_sum, gram_sum
 
 ROWS = 700
@@ -79,7 +80,9 @@ def most_moved(one: list[Noised], other: list[Noised]) -> dict[str, Fraction]:
     for (name, units, step), (_, more, _) in zip(one, other, strict=True):
         difference = (units - more).astype(object)
         square = int(difference @ difference) * step**2
-        whole = square + (moved.get(name, Fraction(0)) if name.startswith("second moment") else 0)  # in two parts
+        whole = square + (
+            moved.get(name, Fraction(0)) if name.startswith(("second moment", "curvature")) else 0
+        )  # in two parts
         moved[name] = max(moved.get(name, Fraction(0)), whole)
     return moved
 
@@ -107,6 +110,9 @@ def fitted(model: Any, cells: list[float] | None, kind: str) -> None:
 def check(neighbours: Any, kind: str, patch: pytest.MonkeyPatch, mutant: Any = lambda patch: None) -> None:
     """Fit each neighbour on one transcript, and compare."""
     transcript = Transcript(patch)
+    if kind in PLENTY:
+        patch.setattr(outline, "sample_rate", lambda *given: 0.25)
+        patch.setattr(preparing, "Poisson", lambda sampling_rate: Strided(batch=ROWS // 4))  # the record is among them
     mutant(patch)
     settings: dict[str, Any] = {"neighbours": neighbours, "random_state": 1, "max_iter": 3}
     if neighbours == "add_remove":
@@ -114,7 +120,7 @@ def check(neighbours: Any, kind: str, patch: pytest.MonkeyPatch, mutant: Any = l
     if kind == "weights":
         settings["max_weight"] = 1.0
     model: Any = LogisticRegression(8, classes=[0, 1, 2] if kind == "several" else [0, 1], **settings)
-    if kind == "regression":
+    if kind in ("regression", "plenty, regression"):
         model = LinearRegression(8, **settings)
     among: dict[str, list[Any]] = {"add_remove": [None], "zero_out": CELLS[:1], "replace_one": CELLS}
     bases = among[neighbours]
@@ -126,14 +132,16 @@ def check(neighbours: Any, kind: str, patch: pytest.MonkeyPatch, mutant: Any = l
                 assert moved <= limits[name], name
                 most[name] = max(most[name], moved)
     assert {"second moment 1", "whitened norms 1", "gradients"} <= set(most)
-    assert ("calibration" in most) == (kind != "regression")
+    assert ("calibration" in most) == (kind not in ("regression", *PLENTY))
+    assert ({"pilot gradients", "curvature"} <= set(most)) == (kind in PLENTY)
     assert all(moved > 0 for moved in most.values())
 
 
+PLENTY = ("plenty", "plenty, regression")
 RELATIONS = ["replace_one", "zero_out", "add_remove"]
 CASES = [
     (kind, each) for kind in ("records", "people", "weights", "several", "regression", "sparse") for each in RELATIONS
-]
+] + [(kind, each) for kind in PLENTY for each in RELATIONS[:2]]
 MEDIUM = [pytest.param(*case, marks=pytest.mark.medium) for case in CASES if case != ("people", "zero_out")]
 
 
@@ -164,6 +172,17 @@ def rows_are_as_long_as_they_come(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(linear_model, "gram_sum", lambda table: replace(gram_sum(table), units=2 * gram_sum(table).units))
 
 
+def a_record_is_twice_in_its_batch(patch: pytest.MonkeyPatch) -> None:
+    right = Strided.indices
+
+    def twice(*given: Any) -> Any:
+        places = right(*given)
+        assert places is not None
+        return np.append(places[:-1], places[0])
+
+    patch.setattr(Strided, "indices", twice)
+
+
 def scores_are_not_bounded(patch: pytest.MonkeyPatch) -> None:
     def longer(*given: Any, **named: Any) -> Any:
         total = glm_sum(*given, **named)
@@ -181,6 +200,7 @@ def scores_are_not_bounded(patch: pytest.MonkeyPatch) -> None:
         (noise_for_one_step_on_each_of_five, "records"),
         (rows_are_as_long_as_they_come, "records"),
         (scores_are_not_bounded, "records"),
+        (a_record_is_twice_in_its_batch, "plenty"),
     ],
 )
 def test_known_ways_to_break_it_are_seen(mutant: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,8 @@ from privet.estimators.defaults import (
     whitener_for,
 )
 from privet.estimators.intervals import final_step
-from privet.estimators.range_shares import LEAST_SEEN, range_finder, stands_out, target_finder
+from privet.estimators.range_shares import LEAST_SEEN, range_finder, share_noise, stands_out, target_finder
+from privet.estimators.sampling import learning_rate, sample_rate
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
@@ -86,6 +87,8 @@ class Outline:
     final: NewtonInference | None
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
+    rate: float = 1.0  # by which the solver samples, and
+    learning: float = 1.0  # with which a record is in the sample that all before it, but the target's range, reads
 
     @property
     def each(self) -> float:
@@ -129,6 +132,7 @@ class Outline:
             self.plan.unit == "person",
             self.final,
             shrink if whitened else None,
+            self.rate,
         )
 
 
@@ -145,10 +149,12 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
 
     facts = _facts(model, size, count)
     loss: Loss = facts.loss  # type: ignore[assignment]  # of a linear model
-    target, target_share = target_finder(model, count, noise)
-    ranges, range_share = range_finder(model, size.columns, size.sparse, known, count, noise)
     whitener = _whitener(model, loss, size, effective)
-    norms = _norm_finder(model, known, size, count, noise, whitener)
+    rate = 1.0 if whitener is None else sample_rate(model, size, loss, count, effective)
+    learning = learning_rate(model, rate)
+    target, target_share = target_finder(model, count, noise)
+    ranges, range_share = range_finder(model, size.columns, size.sparse, known, learning * count, noise)
+    norms = _norm_finder(model, known, size, learning * count, noise, whitener, rate)
     final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before
     for finder, share in ((target, target_share), (ranges, range_share), (norms, _NORM_SHARE)):
@@ -158,12 +164,12 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     calibration = None
     if whitener is not None:
         first += whitener.releases(of_share)
-        if model._calibrates and model.fit_intercept:
+        if model._calibrates and model.fit_intercept and rate == 1:
             calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
     if calibration is not None:
         last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
     columns = facts.shape[0]
-    solver = _solver(model, loss, columns, effective, size.people, final, None if whitener is None else 1.0)
+    solver = _solver(model, loss, columns, effective, size.people, final, None if whitener is None else 1.0, rate)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
@@ -178,6 +184,8 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         final=final,
         whitener=whitener,
         calibration=calibration,
+        rate=rate,
+        learning=learning,
     )
 
 
@@ -220,9 +228,10 @@ def _norm_finder(
     model: "PrivateLinearModel",
     known: Scaling | None,
     size: Size,
-    count: int,
+    count: float,
     noise: float,
     whitener: Whitener | None,
+    rate: float,
 ) -> RangeFinder | None:
     """How the norms of scaled rows will be learnt; None where a bound is known, or noise would drown them."""
     by_norm = model.row_norm is not None and model.bounds is None
@@ -230,7 +239,7 @@ def _norm_finder(
         return None
     both, least = model.fit_intercept and not model.inference and (known is None or known.may_be_centred), 0.0
     if whitener is not None:  # which centres rows itself, and where there is plenty learns their norms, too
-        if len(whitener.shares) == 1 and count / noise >= PLENTY * size.columns:
+        if len(whitener.shares) == 1 and rate == 1 and count / noise >= PLENTY * size.columns:
             return None
         least = _SEEN
     lengths = ("norm", "centred norm") if both else ("norm",)
@@ -246,25 +255,6 @@ def _whitener(model: "PrivateLinearModel", loss: Loss, size: Size, effective: fl
     return whitener_for(task, columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
 
 
-def share_noise(
-    whole_budget: float,
-    share: float,
-    epsilon: float,
-    *,
-    most: float = 2.0**19,
-    what: str = "ranges",
-    public: str = "pass row_norm=..., a public bound on the norm of a row",
-) -> float:
-    """The noise multiplier of a release that spends `share` of the budget, `whole_budget` being that of all of it."""
-    noise = max(whole_budget / math.sqrt(share), 2.0**-9)
-    if noise > most:
-        raise InvalidParameter(
-            f"Expected an epsilon from which {what} can be learnt, got {epsilon!r}: the noise would drown any table. "
-            f"Use a larger epsilon, or {public}."
-        )
-    return noise
-
-
 def _solver(
     model: "PrivateLinearModel",
     loss: Loss,
@@ -273,11 +263,12 @@ def _solver(
     people: bool,
     final: NewtonInference | None,
     shrink: float | None,
+    rate: float = 1.0,
 ) -> Solver:
     task: Task = "several" if loss.outputs > 1 else model._task
     if shrink is not None:
         return whitened_solver(
-            task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink
+            task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink, rate=rate
         )
     return solver_for(
         model.solver,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privet.errors import InvalidParameter
 from privet.plan import Histograms
 from privet.plan.influence import unit_clip
 from privet.preprocessing import RangeFinder
@@ -22,7 +23,7 @@ LEAST_SEEN = 6.0  # and so far, with what is spent, for any range to be found
 _SHOWN = 8  # names in a warning
 
 
-def target_finder(model: "PrivateLinearModel", count: int, noise: float) -> tuple[RangeFinder | None, float]:
+def target_finder(model: "PrivateLinearModel", count: float, noise: float) -> tuple[RangeFinder | None, float]:
     """How the target's range is learnt, if it is, also inside a declared one; and its share of the budget."""
     seen = stands_out(1, count, noise, model.neighbours)
     hull = model._ends
@@ -33,7 +34,7 @@ def target_finder(model: "PrivateLinearModel", count: int, noise: float) -> tupl
 
 
 def range_finder(
-    model: "PrivateLinearModel", columns: int, sparse: bool, known: Scaling | None, count: int, noise: float
+    model: "PrivateLinearModel", columns: int, sparse: bool, known: Scaling | None, count: float, noise: float
 ) -> tuple[RangeFinder | None, float]:
     """How the features' ranges are learnt, if they are, also inside declared ones; and their share of the budget.
 
@@ -59,7 +60,7 @@ def _pays(model: "PrivateLinearModel", seen: float) -> bool:
     return seen >= INSIDE and not model.bounds_exact and not model.inference
 
 
-def stands_out(columns: int, count: int, noise: float, neighbours: Neighbours) -> float:
+def stands_out(columns: int, count: float, noise: float, neighbours: Neighbours) -> float:
     """How many standard deviations all records are, in a histogram of so many columns that spends all of a budget."""
     return count / (noise * unit_clip(Histograms(columns=columns), neighbours))
 
@@ -67,6 +68,25 @@ def stands_out(columns: int, count: int, noise: float, neighbours: Neighbours) -
 def share_to_see(seen: float, want: float, least: float, most: float) -> float:
     """The share of a budget with which all records stand out as wanted, within limits."""
     return min(max((want / max(seen, 2.0**-20)) ** 2, least), most)
+
+
+def share_noise(
+    whole_budget: float,
+    share: float,
+    epsilon: float,
+    *,
+    most: float = 2.0**19,
+    what: str = "ranges",
+    public: str = "pass row_norm=..., a public bound on the norm of a row",
+) -> float:
+    """The noise multiplier of a release that spends `share` of the budget, `whole_budget` being that of all of it."""
+    noise = max(whole_budget / math.sqrt(share), 2.0**-9)
+    if noise > most:
+        raise InvalidParameter(
+            f"Expected an epsilon from which {what} can be learnt, got {epsilon!r}: the noise would drown any table. "
+            f"Use a larger epsilon, or {public}."
+        )
+    return noise
 
 
 def unsure_sentence(names: list[str]) -> str:

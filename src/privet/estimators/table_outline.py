@@ -8,8 +8,8 @@ from privet.errors import InvalidParameter
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.linear import PrivateLinearModel
-from privet.estimators.outline import Outline, Size, outlined, share_noise
-from privet.estimators.range_shares import INSIDE, share_to_see, stands_out
+from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.range_shares import INSIDE, share_noise, share_to_see, stands_out
 from privet.estimators.regressors import LinearRegression
 from privet.plan import Release
 from privet.plan.plan import check_budget, whole_noise
