@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.linear_model import LinearRegression as PlainLinear
 from sklearn.linear_model import LogisticRegression as PlainLogistic
 
 from privet import Budget
-from privet.estimators import LogisticRegression, fit_table
+from privet.estimators import LinearRegression, LogisticRegression, fit_table
 from privet.preprocessing import Number, Schema, Target
 
 Results = dict[str, Any]
@@ -20,10 +21,15 @@ MOST = 1.5
 
 
 def tall(*, rounds: int, rows: int = ROWS) -> Results:
-    """CPU seconds, in turn: scikit-learn's fit, privet's with ranges and without, and privet's from named columns."""
+    """CPU seconds, in turn: scikit-learn's fit, privet's with ranges and without, and privet's from named columns.
+
+    Of least squares, the same with ranges; its ratio is to scikit-learn's own least squares.
+    """
     rng = np.random.default_rng(20)
     X = np.clip(rng.standard_normal((rows, COLUMNS)), -4.0, 4.0)
-    y = (rng.random(rows) < expit(X @ rng.normal(0, 0.5, COLUMNS) - 0.5)).astype(np.int64)
+    score = X @ rng.normal(0, 0.5, COLUMNS)
+    y = (rng.random(rows) < expit(score - 0.5)).astype(np.int64)
+    number = np.clip(score + rng.standard_normal(rows), -8.0, 8.0)
     columns = {f"x{place}": X[:, place] for place in range(COLUMNS)}
     schema = Schema(
         columns={name: Number(low=-4, high=4) for name in columns},
@@ -36,6 +42,8 @@ def tall(*, rounds: int, rows: int = ROWS) -> Results:
         "declared": lambda: LogisticRegression(bounds=(-4, 4), **model).fit(X, y),
         "learnt": lambda: LogisticRegression(**model).fit(X, y),
         "table": lambda: fit_table(table, schema, budget=budget),
+        "scikit-learn, least squares": lambda: PlainLinear().fit(X, number),
+        "least squares": lambda: LinearRegression(1.0, 1e-8, bounds=(-4, 4), target_range=(-8, 8)).fit(X, number),
     }
     spent: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(rounds):
@@ -43,6 +51,7 @@ def tall(*, rounds: int, rows: int = ROWS) -> Results:
             start = time.process_time()
             fit()
             spent[way].append(time.process_time() - start)
-    base = min(spent["scikit-learn"])
-    ratios = {way: min(found) / base for way, found in spent.items() if way != "scikit-learn"}
+    best = {way: min(found) for way, found in spent.items()}
+    ratios = {way: best[way] / best["scikit-learn"] for way in ("declared", "learnt", "table")}
+    ratios["least squares"] = best["least squares"] / best["scikit-learn, least squares"]
     return {"rows": rows, "columns": COLUMNS, "cpu": spent, "ratios": ratios}

@@ -127,9 +127,9 @@ def test_a_person_of_many_rows_is_bounded_in_everything_learnt(monkeypatch: pyte
     seen: list[dict[str, int]] = []
     genuine = RangeFinder.learn
 
-    def spied(self: RangeFinder, values: Any, meter: Meter) -> Any:
+    def spied(self: RangeFinder, values: Any, meter: Meter, **named: Any) -> Any:
         seen.append({name: len(column) for name, column in zip(self.columns, values, strict=True)})
-        return genuine(self, values, meter)
+        return genuine(self, values, meter, **named)
 
     monkeypatch.setattr(RangeFinder, "learn", spied)
     X, y, groups = crowd(people=150, rows=2)

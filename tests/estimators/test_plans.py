@@ -375,9 +375,9 @@ def test_a_covering_covers() -> None:
 def _twice(patch: pytest.MonkeyPatch) -> None:
     genuine = RangeFinder.learn
 
-    def run(self: RangeFinder, values: Any, meter: Meter) -> Any:
-        genuine(self, values, meter)
-        return genuine(self, values, meter)
+    def run(self: RangeFinder, values: Any, meter: Meter, **named: Any) -> Any:
+        genuine(self, values, meter, **named)
+        return genuine(self, values, meter, **named)
 
     patch.setattr(RangeFinder, "learn", run)
 
@@ -415,9 +415,9 @@ def _one_gradient_fewer(patch: pytest.MonkeyPatch) -> None:
 def _counts_first(patch: pytest.MonkeyPatch) -> None:
     genuine = preparing.learnt_scaling
 
-    def scaling(model: Any, data: Any, outline: Any, meter: Meter) -> Any:
+    def scaling(model: Any, data: Any, outline: Any, meter: Meter, target: Any) -> Any:
         weighing.balanced(data.target, 2, meter)
-        return genuine(model, data, outline, meter)
+        return genuine(model, data, outline, meter, target)
 
     patch.setattr(room, "learnt_scaling", scaling)
 

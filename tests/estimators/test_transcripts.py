@@ -17,13 +17,14 @@ import pytest
 from scipy import sparse
 
 from privet.arrays import IntArray
-from privet.estimators import LinearRegression, LogisticRegression, preparing
+from privet.estimators import LinearRegression, LogisticRegression, outline, preparing
 from privet.noise import add_gaussian
 from privet.plan import Meter
 from privet.plan import meter as room
 from privet.preprocessing import centring, whitening
 from privet.privacy import sensitivity_factor
 from privet.problems import linear_model
+from privet.sampling import Strided
 from privet.sums import glm_sum, gram_sum
 
 ROWS = 700
@@ -79,7 +80,7 @@ def most_moved(one: list[Noised], other: list[Noised]) -> dict[str, Fraction]:
     for (name, units, step), (_, more, _) in zip(one, other, strict=True):
         difference = (units - more).astype(object)
         square = int(difference @ difference) * step**2
-        in_two_parts = "second moment" in name or name == "final Hessian"
+        in_two_parts = "second moment" in name or name in ("final Hessian", "curvature")
         whole = square + (moved.get(name, Fraction(0)) if in_two_parts else 0)
         moved[name] = max(moved.get(name, Fraction(0)), whole)
     return moved
@@ -120,6 +121,9 @@ def check(
 ) -> None:
     """Fit each neighbour on one transcript, and compare; at a smaller epsilon rows are centred, not whitened."""
     transcript = Transcript(patch)
+    if kind in PLENTY:
+        patch.setattr(outline, "sample_rate", lambda *given: 0.25)
+        patch.setattr(preparing, "Poisson", lambda sampling_rate: Strided(batch=ROWS // 4))  # the record is among them
     mutant(patch)
     settings: dict[str, Any] = {"neighbours": neighbours, "random_state": 1, "max_iter": 3}
     if neighbours == "add_remove":
@@ -127,7 +131,7 @@ def check(
     if kind == "weights":
         settings["max_weight"] = 1.0
     model: Any = LogisticRegression(epsilon, classes=[0, 1, 2] if kind == "several" else [0, 1], **settings)
-    if kind == "regression":
+    if kind in ("regression", "plenty, regression"):
         model = LinearRegression(epsilon, **settings)
     if kind == "intervals":
         model = LinearRegression(epsilon, inference=0.5, **settings)
@@ -143,18 +147,20 @@ def check(
                 assert moved <= limits[name], name
                 most[name] = max(most[name], moved)
     assert names <= set(most)
-    calibrated = kind not in ("regression", "intervals", "logistic intervals") and names == WHITENED
-    assert ("calibration" in most) == calibrated
+    plain = ("regression", "intervals", "logistic intervals", *PLENTY)
+    assert ("calibration" in most) == (kind not in plain and names == WHITENED)
     assert ("final Hessian" in most) == ("intervals" in kind)
+    assert ({"pilot gradients", "curvature"} <= set(most)) == (kind in PLENTY)
     assert all(moved > 0 for moved in most.values())
 
 
+PLENTY = ("plenty", "plenty, regression")
 RELATIONS = ["replace_one", "zero_out", "add_remove"]
 CASES = [
     (kind, each)
     for kind in ("records", "people", "weights", "several", "regression", "sparse", "intervals", "logistic intervals")
     for each in RELATIONS
-]
+] + [(kind, each) for kind in PLENTY for each in RELATIONS[:2]]
 MEDIUM = [pytest.param(*case, marks=pytest.mark.medium) for case in CASES if case != ("people", "zero_out")]
 
 
@@ -166,8 +172,8 @@ def test_one_record_moves_no_release_by_more_than_is_planned(
     check(neighbours, kind, monkeypatch)
 
 
-# rows of sparse tables are not centred, which would fill them, nor are those of intervals
-FEW = [case for case in CASES if case[0] != "sparse" and "intervals" not in case[0]]
+# rows of sparse tables are not centred, which would fill them, nor those of intervals, nor where there are plenty
+FEW = [case for case in CASES if case[0] not in ("sparse", *PLENTY) and "intervals" not in case[0]]
 
 
 @pytest.mark.medium
@@ -222,6 +228,17 @@ def rows_are_as_long_as_they_come(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(linear_model, "gram_sum", lambda table: replace(gram_sum(table), units=2 * gram_sum(table).units))
 
 
+def a_record_is_twice_in_its_batch(patch: pytest.MonkeyPatch) -> None:
+    right = Strided.indices
+
+    def twice(*given: Any) -> Any:
+        places = right(*given)
+        assert places is not None
+        return np.append(places[:-1], places[0])
+
+    patch.setattr(Strided, "indices", twice)
+
+
 def scores_are_not_bounded(patch: pytest.MonkeyPatch) -> None:
     def longer(*given: Any, **named: Any) -> Any:
         total = glm_sum(*given, **named)
@@ -239,6 +256,7 @@ def scores_are_not_bounded(patch: pytest.MonkeyPatch) -> None:
         (noise_for_one_step_on_each_of_five, "records"),
         (rows_are_as_long_as_they_come, "records"),
         (scores_are_not_bounded, "records"),
+        (a_record_is_twice_in_its_batch, "plenty"),
     ],
 )
 def test_known_ways_to_break_it_are_seen(mutant: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,17 +21,19 @@ from privet.plan import (
     plan_to_json,
 )
 from privet.problems import facts_of
-from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson
+from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Strided
 from privet.solvers import (
     DPSGD,
     DPSVRG,
     BestIterate,
     Exponential,
     FixedHessian,
+    GradientStep,
     Newton,
     NoisyGradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    PilotNewton,
     ZerothOrder,
 )
 
@@ -46,6 +48,7 @@ SOLVERS: list[Any] = [
     NoisyGradientDescent(radius=2.0),
     ObjectivePerturbation(radius=2.0),
     OutputPerturbation(radius=2.0),
+    PilotNewton(clip=1.0, rate=0.2, update=GradientStep(step_size=1.0), pilot_steps=7, steps=2),
     ZerothOrder(steps=3, clip=1.0, step_size=0.1),
 ]
 BEFORE = (
@@ -73,7 +76,9 @@ def test_every_solvers_plan_is_read_back_unchanged(solver: Any, before: tuple[Re
     "bounding", [Clip(clip=0.1), Declared(lipschitz=3.0), Automatic(), Adaptive(clip=1.0, count_noise=9.0)], ids=repr
 )
 @pytest.mark.parametrize(
-    "sampling", [FullBatch(), Poisson(sampling_rate=0.01), FixedSize(batch=3), OneRecord(), Cyclic(batch=3)], ids=repr
+    "sampling",
+    [FullBatch(), Poisson(sampling_rate=0.01), FixedSize(batch=3), OneRecord(), Cyclic(batch=3), Strided(batch=3)],
+    ids=repr,
 )
 def test_every_scheme_and_rule_is_read_back(bounding: Any, sampling: Any) -> None:
     """Also before it is calibrated, and for people."""

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privet.errors import InvalidParameter
-from privet.randomness import Words, choose, fixed_seed_invalidates_guarantee, integers_below, system_random, uniforms
+from privet.randomness import (
+    Words,
+    choose,
+    draws,
+    fixed_seed_invalidates_guarantee,
+    integers_below,
+    system_random,
+    uniforms,
+)
 
 
 class Scripted:
@@ -124,3 +132,11 @@ def test_impossible_bounds_are_refused(bound: int) -> None:
     """A bound is a whole number from 1 to 2^62."""
     with pytest.raises(InvalidParameter, match="bound"):
         integers_below(system_random(), bound, 1)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1000, 100), (64, 2), (3200, 100), (5, 1)])
+def test_marks_choose_the_set_that_sorting_does(n: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the same words, both ways find the same indices, in ascending order."""
+    found = choose(fixed_seed_invalidates_guarantee(7), n, k)
+    monkeypatch.setattr(draws, "_MARKED", 0)
+    assert choose(fixed_seed_invalidates_guarantee(7), n, k).tolist() == found.tolist()

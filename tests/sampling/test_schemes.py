@@ -10,7 +10,7 @@ from scipy import stats
 from privet.accounting import Gaussian, guarantee
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.randomness import fixed_seed_invalidates_guarantee
-from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Sampling
+from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Sampling, Strided
 
 ALL: list[Sampling] = [FullBatch(), Poisson(sampling_rate=0.3), FixedSize(batch=4), OneRecord(), Cyclic(batch=4)]
 
@@ -181,3 +181,20 @@ def test_numbers_of_numpy_make_the_same_scheme() -> None:
     for wrong in (lambda: Poisson(sampling_rate=True), lambda: Cyclic(batch=True)):
         with pytest.raises(InvalidParameter, match="got True"):
             wrong()
+
+
+@pytest.mark.parametrize(
+    ("count", "batch"), [(0, 3), (7, 3), (1000, 130), (20_000, 4100), (20_000, 20_000), (9_999, 5_000)]
+)
+def test_a_strided_pass_reads_each_record_once(count: int, batch: int) -> None:
+    """The batches of a pass are disjoint and hold all records, none more than is said; and each is from all over."""
+    scheme, random = Strided(batch=batch), fixed_seed_invalidates_guarantee(1)
+    batches = max(1, -(-count // batch))
+    parts = [scheme.indices(count, step, random) for step in range(batches)]
+    assert np.sort(np.concatenate(parts)).tolist() == list(range(count))  # type: ignore[arg-type]
+    assert max(len(part) for part in parts) <= scheme.most(count)  # type: ignore[arg-type, operator]
+    again = scheme.indices(count, batches, random)
+    assert again.tolist() == parts[0].tolist()  # type: ignore[union-attr]
+    if count >= 1000:
+        means = [float(np.mean(part)) for part in parts]  # type: ignore[arg-type]
+        assert max(means) - min(means) <= count / 10

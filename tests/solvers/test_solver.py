@@ -22,10 +22,12 @@ from privet.solvers import (
     BestIterate,
     Exponential,
     FixedHessian,
+    GradientStep,
     Newton,
     NoisyGradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    PilotNewton,
     Solver,
     ZerothOrder,
     solve,
@@ -43,6 +45,7 @@ SOLVERS: list[Any] = [
     NoisyGradientDescent(radius=2.0, max_steps=5),
     ObjectivePerturbation(radius=2.0),
     OutputPerturbation(radius=2.0),
+    PilotNewton(clip=1.0, rate=0.2, update=GradientStep(step_size=1.0), pilot_steps=7, steps=2),
     ZerothOrder(steps=3, clip=1.0, step_size=0.1),
 ]
 NAMES = [type(solver).__name__ for solver in SOLVERS]

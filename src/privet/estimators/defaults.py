@@ -18,6 +18,7 @@ from privet.solvers import (
     Newton,
     ObjectivePerturbation,
     OutputPerturbation,
+    PilotNewton,
     Recalibration,
     Solver,
 )
@@ -85,11 +86,12 @@ def whitened_solver(
     max_iter: int | None = None,
     shrink: float = 1.0,
     clip: float | None = None,
+    rate: float = 1.0,
 ) -> Solver:
     """Descent on whitened rows, which are as long in every direction: no Hessian is needed.
 
     `shrink` is what whitened rows are multiplied by to have norm at most 1; it scales steps, and nothing released.
-    `clip` is a clip of the caller's own, if any.
+    `clip` is a clip of the caller's own, if any. With a `rate` below 1 there is plenty, and most steps are on a sample.
     """
     known = _settings("fixed_hessian", task, loss, columns, effective)
     steps = known.steps if max_iter is None else whole("max_iter", max_iter, **STEPS)  # type: ignore[arg-type]
@@ -97,6 +99,9 @@ def whitened_solver(
         steps = max(min(round(0.7 * steps), _ENOUGH), 1)
     curvature = min(loss.smoothness() or 1.0, known.typical_curvature or math.inf)
     update = GradientStep(step_size=known.step_size / (curvature * shrink * shrink), momentum=MOMENTUM)
+    if rate < 1:
+        update = replace(update, momentum=0.7)
+        return PilotNewton(clip=loss.lipschitz() or known.clip, rate=rate, update=update)
     return DPSGD(steps=steps, clip=clip or known.clip, update=update, release="tail_average", tail=0.75)
 
 

@@ -19,7 +19,7 @@ from privet.estimators.defaults import Task
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
-from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, turned_scaling
+from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
 from privet.estimators.range_shares import unsure_sentence
 from privet.estimators.reserving import reserve, undone_on_failure
 from privet.estimators.weights import record_weights
@@ -243,13 +243,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         """Learn what is not given, solve, and keep what was released; the columns whose range is hardly known."""
         for name in _LEFT:
             self.__dict__.pop(name, None)
-        learnt = learnt_scaling(self, data, outline, meter)
+        few = sampled(data, outline.learning, meter.random)
+        learnt = learnt_scaling(self, few, outline, meter, data.target)
         scaling = learnt.scaling
         posed = self._pose(data, learnt.target, meter)
         keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
-        for geometry in (outline.centring, outline.whitener):
-            if geometry is not None:
-                scaling = turned_scaling(data, scaling, posed, geometry, meter)
+        of_few = posed if few is data or outline.whitener is None else self._pose(few, learnt.target, meter)
+        for geometry in outline.geometry:
+            scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.learning)
         whole = outline.final is not None and outline.whitener is not None
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
         result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)

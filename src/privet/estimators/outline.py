@@ -18,7 +18,16 @@ from privet.estimators.defaults import (
     whitener_for,
 )
 from privet.estimators.intervals import final_step, interval_whitener
-from privet.estimators.range_shares import LEAST_SEEN, range_finder, share_noise, stands_out, target_finder
+from privet.estimators.range_shares import (
+    LEAST_SEEN,
+    NORM_SHARE,
+    norm_finder,
+    range_finder,
+    share_noise,
+    stands_out,
+    target_finder,
+)
+from privet.estimators.sampling import learning_rate, sample_rate
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
@@ -34,10 +43,7 @@ from privet.solvers import NewtonInference, Recalibration, Solver
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
-_NORM_SHARE = 0.03  # of the budget, spent on the norms of rows
-_CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
 _CALIBRATION_SHARE = 0.1  # of the budget, for honest probabilities
-_SEEN = 40.0  # standard deviations from which norms are read off finer bins than octaves
 _MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
 
 
@@ -89,6 +95,13 @@ class Outline:
     centring: Centring | None = None
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
+    rate: float = 1.0  # by which the solver samples, and
+    learning: float = 1.0  # with which a record is in the sample that all before it, but the target's range, reads
+
+    @property
+    def geometry(self) -> tuple[Centring | Whitener, ...]:
+        """How rows are turned, in this order."""
+        return tuple(each for each in (self.centring, self.whitener) if each is not None)
 
     @property
     def each(self) -> float:
@@ -125,7 +138,7 @@ class Outline:
         """
         people = self.plan.unit == "person"
         geometry = self.centring, self.whitener
-        return _solver(model, loss, self.columns, self.effective, people, self.final, *geometry, shrink)
+        return _solver(model, loss, self.columns, self.effective, people, self.final, *geometry, shrink, self.rate)
 
 
 def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
@@ -141,13 +154,19 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
 
     facts = _facts(model, size, count)
     loss: Loss = facts.loss  # type: ignore[assignment]  # of a linear model
-    target, target_share = target_finder(model, count, noise)
-    ranges, range_share = range_finder(model, size.columns, size.sparse, known, count, noise)
     centring, whitener = _geometry(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
-    norms = None if centring is not None else _norm_finder(model, known, size, count, noise, whitener)
+    rate = 1.0 if whitener is None else sample_rate(model, size, loss, count, effective)
+    learning = learning_rate(model, rate)
+    target, target_share = target_finder(model, count, noise)
+    ranges, range_share = range_finder(model, size.columns, size.sparse, known, learning * count, noise)
+    norms = (
+        None
+        if centring is not None
+        else norm_finder(model, known, size.columns, learning * count, noise, whitener, rate)
+    )
     final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before
-    for finder, share in ((target, target_share), (ranges, range_share), (norms, _NORM_SHARE)):
+    for finder, share in ((target, target_share), (ranges, range_share), (norms, NORM_SHARE)):
         if finder is not None:
             first += finder.releases(noise_multiplier=of_share(share))
     first += model._own_releases(of_share, size.classes)
@@ -156,12 +175,12 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         first += centring.releases(of_share)
     if whitener is not None:
         first += whitener.releases(of_share)
-        if model._calibrates and model.fit_intercept and final is None:
+        if model._calibrates and model.fit_intercept and final is None and rate == 1:
             calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
     if calibration is not None:
         last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
     columns = facts.shape[0]
-    solver = _solver(model, loss, columns, effective, size.people, final, centring, whitener, 1.0)
+    solver = _solver(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
@@ -177,6 +196,8 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         centring=centring,
         whitener=whitener,
         calibration=calibration,
+        rate=rate,
+        learning=learning,
     )
 
 
@@ -215,33 +236,6 @@ def _facts(model: "PrivateLinearModel", size: Size, count: int) -> Facts:
     )
 
 
-def _norm_finder(
-    model: "PrivateLinearModel",
-    known: Scaling | None,
-    size: Size,
-    count: int,
-    noise: float,
-    whitener: Whitener | None,
-) -> RangeFinder | None:
-    """How the norms of scaled rows will be learnt; None where a bound is known, or noise would drown them."""
-    by_norm = model.row_norm is not None and model.bounds is None
-    if (
-        isinstance(whitener, Centring)
-        or by_norm
-        or size.columns == 1
-        or count / noise * math.sqrt(_NORM_SHARE) <= _CLEAR
-    ):
-        return None
-    both, least = model.fit_intercept and not model.inference and (known is None or known.may_be_centred), 0.0
-    if whitener is not None:  # which centres rows itself, and where there is plenty learns their norms, too
-        if len(whitener.shares) == 1 and count / noise >= PLENTY * size.columns:
-            return None
-        least = _SEEN
-    lengths = ("norm", "centred norm") if both else ("norm",)
-    seen = stands_out(len(lengths), count, noise, model.neighbours) * math.sqrt(_NORM_SHARE)
-    return RangeFinder(columns=lengths, what="row norms").sized(max(seen, least))
-
-
 def _geometry(
     model: "PrivateLinearModel", loss: Loss, size: Size, effective: float, seen: float
 ) -> tuple[Centring | None, Whitener | None]:
@@ -271,12 +265,20 @@ def _solver(
     centring: Centring | None,
     whitener: Whitener | None,
     shrink: float,
+    rate: float,
 ) -> Solver:
     task: Task = "several" if loss.outputs > 1 else model._task
     if whitener is not None:
         clip = None if final is None else final.clip
         return whitened_solver(
-            task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter, shrink=shrink, clip=clip
+            task,
+            loss=loss,
+            columns=columns,
+            effective=effective,
+            max_iter=model.max_iter,
+            shrink=shrink,
+            clip=clip,
+            rate=rate,
         )
     if centring is not None:
         return centred_solver(task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter)

@@ -19,6 +19,8 @@ from privet.preprocessing.ranges import FoundRanges
 from privet.preprocessing.scaling import Scaling, given_scaling, scaling_from
 from privet.preprocessing.whitening import Whitener
 from privet.problems import GroupedProblem, LinearProblem
+from privet.randomness import Random
+from privet.sampling import Poisson
 from privet.sums import bounded_table
 from privet.sums.blocks import blas
 
@@ -71,14 +73,22 @@ class Learnt:
     unsure: tuple[str, ...]
 
 
-def learnt_scaling(model: "PrivateLinearModel", data: Records, outline: Outline, meter: Meter) -> Learnt:
+def sampled(data: Records, rate: float, random: Random) -> Records:
+    """A sample in which each record is by itself with probability `rate`, drawn beside the data. Private."""
+    if rate == 1:
+        return data
+    places = Poisson(sampling_rate=rate).indices(data.size.records, 0, random)
+    return replace(data, table=data.table[places], target=data.target[places])
+
+
+def learnt_scaling(model: "PrivateLinearModel", data: Records, outline: Outline, meter: Meter, target: Any) -> Learnt:
     """What is known of the features' ranges and rows' norms (and of the target's range), or learnt of them.
 
     Ranges come first, then how long rows are once scaled, which for sparse or correlated features is far less than
     the √features that ranges alone allow; and whether they are shorter if ranges that hold 0 are centred, too. It is
-    learnt from one row of each person, drawn at random.
+    learnt from one row of each person, drawn at random. `target` is of all records, also where `data` is a sample.
     """
-    X, target = data.table, data.target
+    X = data.table
     if data.people is not None and not (outline.target is outline.ranges is outline.norms is None):
         rows = one_row_each(data.people, meter.random)
         X, target = X[rows], target[rows]
@@ -90,7 +100,7 @@ def learnt_scaling(model: "PrivateLinearModel", data: Records, outline: Outline,
         ends, unsure = of_target.ranges["y"], of_target.unsure if model._ends is None else ()
     if outline.ranges is not None:
         values = _columns(X)
-        found = outline.ranges.learn([values[name] for name in outline.ranges.columns], meter)
+        found = outline.ranges.learn([values[name] for name in outline.ranges.columns], meter, rate=outline.learning)
     scaling = given_scaling(model.bounds, model.row_norm, columns, intercept=model.fit_intercept)
     if scaling is None:
         scaling = scaling_from((np.zeros(columns), np.ones(columns)), columns, intercept=model.fit_intercept)
@@ -100,7 +110,7 @@ def learnt_scaling(model: "PrivateLinearModel", data: Records, outline: Outline,
     if not isinstance(X, np.ndarray):
         scaling = scaling.with_zeros()
     if outline.norms is not None:
-        scaling = _by_learnt_norm(model, X, scaling, outline.norms, meter)
+        scaling = _by_learnt_norm(model, X, scaling, outline, meter)
     constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
     return Learnt(scaling=replace(scaling, constant=constant), target=ends, unsure=unsure)
 
@@ -113,21 +123,27 @@ def _columns(X: Any) -> dict[str, Vector]:
     return {f"x{j}": np.asarray(column, dtype=np.float64) for j, column in enumerate(columns)}
 
 
-def _by_learnt_norm(
-    model: "PrivateLinearModel", X: Any, scaling: Scaling, finder: RangeFinder, meter: Meter
-) -> Scaling:
+def _by_learnt_norm(model: "PrivateLinearModel", X: Any, scaling: Scaling, outline: Outline, meter: Meter) -> Scaling:
     """The scaling in which rows are shorter, or not much longer once centred, with what was learnt of their norms."""
+    finder: RangeFinder = outline.norms  # type: ignore[assignment]  # the caller has seen that it is there
     centred = replace(scaling, centred=isinstance(X, np.ndarray))
     either = {"norm": scaling, "centred norm": centred}
     norms = [either[name].norms(X) for name in finder.columns]
-    learnt = finder.run([np.where(each > 0, each, np.nan) for each in norms], meter)  # an empty record is in no bin
+    norms = [np.where(each > 0, each, np.nan) for each in norms]  # an empty record is in no bin
+    learnt = finder.run(norms, meter, rate=outline.learning)
     name = min(finder.columns, key=lambda column: learnt[column][1] / (_CENTRED if column != "norm" else 1.0))
     most = learnt[name][1] * (_ROOM if model.inference else 1.0)
     return replace(either[name], norm=min(scaling.norm, max(most, _LEAST_NORM)))
 
 
 def turned_scaling(
-    data: Records, scaling: Scaling, posed: Posed, geometry: Whitener | Centring, meter: Meter
+    data: Records,
+    scaling: Scaling,
+    posed: Posed,
+    geometry: Whitener | Centring,
+    meter: Meter,
+    *,
+    rate: float = 1.0,
 ) -> Scaling:
     """The scaling with rows whitened by what is learnt of their second moments and norms."""
     X = data.table if data.people is None else data.table[one_row_each(data.people, meter.random)]
@@ -140,7 +156,7 @@ def turned_scaling(
         with blas().limit(limits=1):  # blocks are too small for threads to help each other
             return np.where(present, scaled.norms(X), np.nan)
 
-    return geometry.run(scaling, problem, norms, meter)
+    return geometry.run(scaling, problem, norms, meter, rate=rate)
 
 
 def prepared_problem(
@@ -158,7 +174,7 @@ def prepared_problem(
     if whole:
         keep = keep & (scaling.norms(data.table) <= scaling.norm)
     rows = scaling.rows(data.table)
-    source, prepare = (data.table, scaling.prepare) if rows is None else (rows, None)
+    source, prepare = (data.table, scaling.preparing()) if rows is None else (rows, None)
     with blas().limit(limits=1):
         table = bounded_table(source, row_norm=1.0, keep=keep, prepare=prepare)
     known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), penalty(alpha, scaling, posed)

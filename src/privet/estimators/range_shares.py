@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privet.errors import InvalidParameter
+from privet.estimators.defaults import PLENTY
 from privet.plan import Histograms
 from privet.plan.influence import unit_clip
 from privet.preprocessing import RangeFinder
 from privet.preprocessing.scaling import Scaling
+from privet.preprocessing.whitening import Whitener
 from privet.privacy import Neighbours
 
 if TYPE_CHECKING:
@@ -21,9 +23,12 @@ _RANGES, _TARGET = (25.0, 0.03, 0.15), (40.0, 0.02, 0.1)
 INSIDE = 100.0  # so far they must stand out, with all of the budget, for learning inside declared ranges to pay
 LEAST_SEEN = 6.0  # and so far, with what is spent, for any range to be found
 _SHOWN = 8  # names in a warning
+NORM_SHARE = 0.03  # of the budget, spent on the norms of rows
+_CLEAR = 10.0  # standard deviations that all records together must stand above noise for norms to be worth learning
+_SEEN = 40.0  # standard deviations from which norms are read off finer bins than octaves
 
 
-def target_finder(model: "PrivateLinearModel", count: int, noise: float) -> tuple[RangeFinder | None, float]:
+def target_finder(model: "PrivateLinearModel", count: float, noise: float) -> tuple[RangeFinder | None, float]:
     """How the target's range is learnt, if it is, also inside a declared one; and its share of the budget."""
     seen = stands_out(1, count, noise, model.neighbours)
     hull = model._ends
@@ -36,7 +41,7 @@ def target_finder(model: "PrivateLinearModel", count: int, noise: float) -> tupl
 
 
 def range_finder(
-    model: "PrivateLinearModel", columns: int, sparse: bool, known: Scaling | None, count: int, noise: float
+    model: "PrivateLinearModel", columns: int, sparse: bool, known: Scaling | None, count: float, noise: float
 ) -> tuple[RangeFinder | None, float]:
     """How the features' ranges are learnt, if they are, also inside declared ones; and their share of the budget.
 
@@ -62,7 +67,7 @@ def _pays(model: "PrivateLinearModel", seen: float) -> bool:
     return seen >= INSIDE and not model.bounds_exact and not model.inference
 
 
-def stands_out(columns: int, count: int, noise: float, neighbours: Neighbours) -> float:
+def stands_out(columns: int, count: float, noise: float, neighbours: Neighbours) -> float:
     """How many standard deviations all records are, in a histogram of so many columns that spends all of a budget."""
     return count / (noise * unit_clip(Histograms(columns=columns), neighbours))
 
@@ -70,6 +75,29 @@ def stands_out(columns: int, count: int, noise: float, neighbours: Neighbours) -
 def share_to_see(seen: float, want: float, least: float, most: float) -> float:
     """The share of a budget with which all records stand out as wanted, within limits."""
     return min(max((want / max(seen, 2.0**-20)) ** 2, least), most)
+
+
+def norm_finder(
+    model: "PrivateLinearModel",
+    known: Scaling | None,
+    columns: int,
+    count: float,
+    noise: float,
+    whitener: Whitener | None,
+    rate: float,
+) -> RangeFinder | None:
+    """How the norms of scaled rows will be learnt; None where a bound is known, or noise would drown them."""
+    by_norm = model.row_norm is not None and model.bounds is None
+    if by_norm or columns == 1 or count / noise * math.sqrt(NORM_SHARE) <= _CLEAR:
+        return None
+    both, least = model.fit_intercept and not model.inference and (known is None or known.may_be_centred), 0.0
+    if whitener is not None:  # which centres rows itself, and where there is plenty learns their norms, too
+        if len(whitener.shares) == 1 and rate == 1 and count / noise >= PLENTY * columns:
+            return None
+        least = _SEEN
+    lengths = ("norm", "centred norm") if both else ("norm",)
+    seen = stands_out(len(lengths), count, noise, model.neighbours) * math.sqrt(NORM_SHARE)
+    return RangeFinder(columns=lengths, what="row norms").sized(max(seen, least))
 
 
 def share_noise(

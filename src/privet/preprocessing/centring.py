@@ -78,24 +78,27 @@ class Centring:
         problem: Callable[["Scaling"], LinearProblem | GroupedProblem],
         norms: Callable[["Scaling"], Vector],
         meter: Meter,
+        *,
+        rate: float = 1.0,
     ) -> "Scaling":
         """The scaling with rows about their mean and the norm found there; arguments as of `Whitener.run`."""
+        count = max(meter.plan.count * rate, 1.0)
         scale = scaling.stretch
         start = Shift(mean=np.zeros_like(scale), scale=scale)
         top = scaling.norm * float(scale.max(initial=1.0))
-        scaling = self._shortened("norms", scaling.with_whitening(start).with_norm(top), norms, meter)
+        scaling = self._shortened("norms", scaling.with_whitening(start).with_norm(top), norms, count, meter)
         posed = scaling.with_constant(_BESIDE * scaling.norm)
-        found, unit = problem(posed), max(meter.plan.count, 1) * posed.shrink
+        found, unit = problem(posed), count * posed.shrink
         meter.open("mean", count=found.records)
         noisy = meter.noisy("mean", found.row_sum(max_records=meter.plan.max_records("mean"))) / unit
         total = float(np.clip(noisy[-1] / posed.constant, *SEEN)) if is_counted(found, meter) else 1.0
         centre = shrunk(noisy[:-1] / total, meter.noise_stddev("mean") / (unit * total))
         scaling = scaling.with_whitening(Shift(mean=np.clip(centre / scale, -1.0, 1.0), scale=scale))
-        scaling = self._shortened("centred norms", scaling, norms, meter)
+        scaling = self._shortened("centred norms", scaling, norms, count, meter)
         return scaling.with_constant(self.constant * scaling.norm)
 
     def _shortened(
-        self, name: str, scaling: "Scaling", norms: Callable[["Scaling"], Vector], meter: Meter
+        self, name: str, scaling: "Scaling", norms: Callable[["Scaling"], Vector], count: float, meter: Meter
     ) -> "Scaling":
         """The scaling with the norm that most rows are below, as far as can be told."""
         if not self.norm_share:
@@ -104,7 +107,7 @@ class Centring:
         meter.open(name, count=len(found))
         edges = _edges(scaling.norm, self.fineness)
         counts = meter.noisy_counts(name, _histogram(found, edges))
-        return scaling.with_norm(_norm(counts, edges, self.beyond * meter.plan.count, meter.noise_stddev(name)))
+        return scaling.with_norm(_norm(counts, edges, self.beyond * count, meter.noise_stddev(name)))
 
 
 def _edges(top: float, fineness: int) -> Vector:

@@ -105,12 +105,15 @@ class RangeFinder:
         of, size = "values by their place in the octaves found", self.bins * len(self.columns)
         return octaves, replace(octaves, name=f"{self.what}: bins", of=of, size=size, times=self.rounds)
 
-    def run(self, values: Sequence[Vector], meter: Meter) -> dict[str, tuple[float, float]]:
+    def run(self, values: Sequence[Vector], meter: Meter, *, rate: float = 1.0) -> dict[str, tuple[float, float]]:
         """Learn the range of each column from its values, NaN where there is none; private in, public out."""
-        return self.learn(values, meter).ranges
+        return self.learn(values, meter, rate=rate).ranges
 
-    def learn(self, values: Sequence[Vector], meter: Meter) -> FoundRanges:
-        """As `run`, and which of the ranges are hardly more than guesses."""
+    def learn(self, values: Sequence[Vector], meter: Meter, *, rate: float = 1.0) -> FoundRanges:
+        """As `run`, and which of the ranges are hardly more than guesses.
+
+        `values` may be of a sample in which each record is with probability `rate`; public, and not priced.
+        """
         octaves, bins = f"{self.what}: octaves", f"{self.what}: bins"
         hulls = self.hulls or (None,) * len(self.columns)
         values = [x if hull is None else np.clip(x, *hull) for x, hull in zip(values, hulls, strict=True)]
@@ -121,7 +124,7 @@ class RangeFinder:
             np.stack([octave_counts((x - origin) / size) for x, (origin, size) in zip(values, units, strict=True)]),
         )
         stddev = meter.noise_stddev(octaves)
-        records = _records(meter, len(values[0]), noisy)
+        records = _records(meter, len(values[0]), noisy, rate)
         inside = [hull is not None for hull in hulls]
         guesses = likely_ranges(noisy, stddev=stddev, records=records, inside=inside, shy=self.shy)
         found = []
@@ -227,10 +230,10 @@ def chosen_columns(columns: Sequence[str]) -> list[str]:
     return names
 
 
-def _records(meter: Meter, rows: int, noisy: Vector) -> float:
+def _records(meter: Meter, rows: int, noisy: Vector, rate: float) -> float:
     """How many records there are, as far as it is public; else by the column with the largest noisy total."""
     if meter.plan.records is not None:
-        return float(meter.plan.records)
+        return meter.plan.records * rate
     return float(rows if meter.plan.neighbours != "add_remove" else max(noisy.sum(axis=1).max(), 1.0))
 
 

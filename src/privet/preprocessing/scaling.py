@@ -10,6 +10,7 @@ from scipy import sparse
 from privet.arrays import BoolArray, Vector
 from privet.clipping.lattice import check_clip
 from privet.errors import InvalidParameter
+from privet.preprocessing.row_maps import RowMap, stretched
 from privet.preprocessing.whitening import Shift, Whitening
 
 _ROWS = 1 << 12
@@ -69,32 +70,35 @@ class Scaling:
         """Whether `centred` would change anything."""
         return bool((replace(self, centred=True)._holds_zero != self._holds_zero).any())
 
-    def features(self, rows: Vector, out: Vector | None = None) -> Vector:
-        """Raw rows to rows of values in [−1, 1], in `out` if given. Private in, private out; each row by itself."""
-        scaled: Vector = np.clip(rows, self.low, self.high, out=out)
-        if self.middle.any():
-            scaled -= self.middle
-            scaled /= self.half
-            np.clip(scaled, -1.0, 1.0, out=scaled)  # the middle of [2⁵², 2⁵² + 3] is rounded, and an end beyond 1
-        else:
-            scaled /= self.half
-        np.copyto(scaled, 0.0, where=np.isnan(scaled))
-        return scaled
+    def features(self, rows: Vector) -> Vector:
+        """Raw rows to rows of values in [−1, 1]. Private in, private out; each row by itself."""
+        return stretched(self.low, self.high, self.middle, self.half)(np.array(rows, dtype=np.float64, order="C"))
 
-    def turned(self, rows: Vector, out: Vector | None = None) -> Vector:
+    def turned(self, rows: Vector) -> Vector:
         """As `features`, and whitened if there is a whitening."""
-        features = self.features(rows, out=out)
-        if self.whitening is not None:
-            features[:] = self.whitening.rows(features)
-        return features
+        return self._turning()(np.array(rows, dtype=np.float64, order="C"))
 
     def prepare(self, rows: Vector) -> Vector:
         """Raw rows to rows with their constant, of norm at most 1 if `norm` holds."""
-        count, columns = rows.shape
-        scaled = np.full((count, columns + self.intercept), self.constant)
-        self.turned(rows, out=scaled[:, :columns])
-        scaled *= self.shrink
-        return scaled
+        return self.preparing()(np.array(rows, dtype=np.float64, order="C"))
+
+    def preparing(self) -> RowMap:
+        """`prepare` for many blocks of rows, each of which it may change."""
+        constants = (self.constant,) if self.intercept else ()
+        shrink = self.shrink
+        if isinstance(self.whitening, Whitening):
+            stretch = stretched(self.low, self.high, self.middle, self.half)
+            turn = self.whitening.map(shrink=shrink, constants=constants)
+            return lambda rows: turn(stretch(rows))
+        turned, ends = self._turning(), np.array(constants)
+        return lambda rows: np.hstack([turned(rows), np.broadcast_to(ends, (len(rows), len(ends)))]) * shrink
+
+    def _turning(self) -> RowMap:
+        stretch = stretched(self.low, self.high, self.middle, self.half)
+        if self.whitening is None:
+            return stretch
+        turn = self.whitening.map()
+        return lambda rows: turn(stretch(rows))
 
     def rows(self, X: Any) -> Any:
         """As `prepare`, for CSR rows too, whose zeros stay zeros; or None where `prepare` will do it block by block."""
@@ -114,10 +118,11 @@ class Scaling:
                 places = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
                 norms[:] = np.sqrt(np.bincount(places, weights=self._sparse_values(X) ** 2, minlength=X.shape[0]))
                 return norms
+            turn = self._turning()
             for first in range(0, len(norms), _ROWS):
                 part = slice(first, first + _ROWS)
                 # in C order, where a row is summed alike whether it stands alone in its block or not
-                block = self.turned(np.array(dense(X[part]), dtype=np.float64, order="C"))
+                block = turn(np.array(dense(X[part]), dtype=np.float64, order="C"))
                 norms[part] = np.sqrt(np.square(block).sum(axis=1))
         return norms
 

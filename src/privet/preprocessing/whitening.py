@@ -10,12 +10,12 @@ import numpy as np
 from privet.arrays import Vector
 from privet.losses import WeightedLoss
 from privet.plan import Histograms, Meter, Release, SecondMoments
+from privet.preprocessing.row_maps import BITS, RowMap, shifted, turned
 from privet.problems import GroupedProblem, LinearProblem
 
 if TYPE_CHECKING:
     from privet.preprocessing.scaling import Scaling
 
-_BITS = 26  # of a feature in [−1, 1] before it is turned
 _ROOM = 52  # bits of a sum of products, which is then exact in any order
 _CONSTANT = 0.5  # length of the constant beside a row whose second moment is taken, in lengths of a row
 _BINS = 24  # of norms, from a quarter of the expected one to sixteen times that
@@ -46,7 +46,7 @@ class Whitening:
     @classmethod
     def of(cls, mean: Vector, matrix: Vector) -> "Whitening":
         """The map with the matrix rounded to what keeps sums exact: by 2^-19 of a column's norm, to 4096 features."""
-        most = _ROOM - _BITS - math.ceil(math.log2(max(len(matrix), 1)) / 2)
+        most = _ROOM - BITS - math.ceil(math.log2(max(len(matrix), 1)) / 2)
         exponents = np.frexp(np.linalg.norm(matrix, axis=0))[1]
         steps = np.ldexp(1.0, exponents - most)
         units = np.trunc(matrix / steps)
@@ -59,11 +59,13 @@ class Whitening:
 
     def rows(self, features: Vector) -> Vector:
         """The images of rows of features. Private in, private out."""
-        whole = features * 2.0**_BITS
-        turned: Vector = np.dot(np.rint(whole, out=whole), self.units)
-        turned *= self.steps * 2.0**-_BITS
-        turned -= self.origin
-        return turned
+        return self.map()(features.copy())
+
+    def map(self, *, shrink: float = 1.0, constants: tuple[float, ...] = ()) -> RowMap:
+        """The map of rows of features to their images and constants beside them, all times `shrink`."""
+        none = np.zeros(len(constants))
+        units = np.hstack([self.units, np.zeros((len(self.units), len(none)))])
+        return turned(units, np.append(self.steps, none) * shrink, np.append(-self.origin, constants) * shrink)
 
     def back(self, slopes: Vector) -> Vector:
         """Slopes on images to slopes on features; public."""
@@ -89,9 +91,13 @@ class Shift:
     mean: Vector
     scale: Vector
 
+    def map(self) -> RowMap:
+        """The map of blocks of features, made once. Private in, private out."""
+        return shifted(self.mean, self.scale)
+
     def rows(self, features: Vector) -> Vector:
         """The images of rows of features. Private in, private out."""
-        return (features - self.mean) * self.scale
+        return self.map()(np.array(features, dtype=np.float64, order="C"))
 
     def back(self, slopes: Vector) -> Vector:
         """Slopes on images to slopes on features; public."""
@@ -169,29 +175,30 @@ class Whitener:
         problem: Callable[["Scaling"], LinearProblem | GroupedProblem],
         norms: Callable[["Scaling"], Vector],
         meter: Meter,
+        *,
+        rate: float = 1.0,
     ) -> "Scaling":
         """The scaling with its whitening and the norm found there.
 
         `problem` poses the problem on rows prepared by a scaling; `norms` are those of rows (of one of each person),
-        NaN of an empty record. Private both.
+        NaN of an empty record. Private both. They may be of a sample in which each record is with probability `rate`.
         """
+        count = max(meter.plan.count * rate, 1.0)
         for i in range(1, len(self.shares) + 1):
             posed = scaling.with_constant(_CONSTANT * scaling.norm)
-            scaling, expected = self._round(i, posed, problem(posed), meter)
+            scaling, expected = self._round(i, posed, problem(posed), count, meter)
             name = f"whitened norms {i}"
             found = norms(scaling)
             meter.open(name, count=len(found))
             counts = meter.noisy_counts(name, _histogram(found, expected))
-            scaling = scaling.with_norm(
-                _quantile(counts, expected, self.tail * meter.plan.count, meter.noise_stddev(name))
-            )
+            scaling = scaling.with_norm(_quantile(counts, expected, self.tail * count, meter.noise_stddev(name)))
         return scaling.with_constant(1.0)
 
     def _round(
-        self, i: int, scaling: "Scaling", problem: LinearProblem | GroupedProblem, meter: Meter
+        self, i: int, scaling: "Scaling", problem: LinearProblem | GroupedProblem, count: float, meter: Meter
     ) -> tuple["Scaling", float]:
         """The scaling with its whitening, and the norm that a row is then expected to have."""
-        name, count, d = f"second moment {i}", max(meter.plan.count, 1), len(scaling.low)
+        name, d = f"second moment {i}", len(scaling.low)
         meter.open(name, count=problem.records)
         summed = problem.moment_sum(max_records=meter.plan.max_records(name))
         unit = count * scaling.shrink**2
@@ -207,9 +214,9 @@ class Whitener:
         believed = np.maximum(values, self.floor * noise * math.sqrt(2 * d))
         matrix = vectors / np.sqrt(believed)
         last = scaling.whitening
-        turned = Whitening.of(mean, matrix) if last is None else last.after(mean, matrix)
+        both = Whitening.of(mean, matrix) if last is None else last.after(mean, matrix)
         expected = math.sqrt(max(float(np.clip(values / believed, 0, 1).sum()), 1.0))
-        return scaling.with_whitening(turned), expected
+        return scaling.with_whitening(both), expected
 
 
 def is_counted(problem: LinearProblem | GroupedProblem, meter: Meter) -> bool:

@@ -172,6 +172,14 @@ class LinearProblem(LinearModel):
     def _map_tables(self, change: Callable[[Table], Table]) -> None:
         self.table = change(self.table)
 
+    def among(self, places: Batch) -> "LinearProblem":
+        """The same problem of the records at `places` alone; of all for None. Private."""
+        if places is None:
+            return self
+        other = copy(self)
+        other.table, other.labels = self.table.rows(places), self.labels[places]
+        return other
+
     def moment_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
         """Σ v x xᵀ with the records' weights v, or Σ x xᵀ if they have none. Private.
 

@@ -8,6 +8,7 @@ from privet.errors import InvalidParameter
 from privet.randomness.generator import Random
 
 _LARGEST = 1 << 62
+_MARKED = 32  # indices for each that is chosen, up to which marks are made on all
 
 
 def uniforms(random: Random, count: int) -> NDArray[np.float64]:
@@ -82,6 +83,12 @@ def choose(random: Random, n: int, k: int) -> NDArray[np.int64]:
     if 2 * k > n:
         inside = np.ones(n, dtype=bool)
         inside[choose(random, n, n - k)] = False
+        return np.flatnonzero(inside)
+    if n <= _MARKED * k:  # marks on all of them cost less than to sort those chosen
+        inside, missing = np.zeros(n, dtype=bool), k
+        while missing:
+            inside[integers_below(random, n, missing)] = True
+            missing = k - int(np.count_nonzero(inside))
         return np.flatnonzero(inside)
     chosen = np.empty(0, dtype=np.int64)
     while chosen.size < k:

@@ -95,6 +95,9 @@ class Poisson:
         return records
 
 
+_RUN = 64  # rows that stand together in a strided batch of many: memory is read in lines
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Batches:
     """Batches of a public number of records."""
@@ -187,6 +190,33 @@ class Cyclic(_Batches):
 
     def _batches(self, count: int) -> int:
         return max(1, -(-count // self.batch))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Strided(Cyclic):
+    """As `Cyclic`, but a batch is of rows from all over the table: short runs of rows that stand far apart.
+
+    So batches of a table that is sorted are alike. The promise is the same: a record's batch depends on its place and
+    on the public number of records alone, and it is read once in each pass.
+
+    Examples
+    --------
+    >>> from privet.randomness import system_random
+    >>> [Strided(batch=4).indices(10, step, system_random()).tolist() for step in range(3)]
+    [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
+    """
+
+    def indices(self, count: int, step: int, random: Random) -> IntArray | None:
+        batches, run = self._batches(count), max(1, min(_RUN, self.batch // _RUN))
+        starts = np.arange(step % batches * run, count, batches * run)
+        found = (starts[:, None] + np.arange(run)).reshape(-1)
+        return found if not found.size or found[-1] < count else found[found < count]
+
+    def batch_size(self, records: int) -> float:
+        return records / self._batches(records)
+
+    def most(self, records: int) -> int | None:
+        return min(records, self.batch + 2 * _RUN)  # no more runs than ⌈⌈records ÷ run⌉ ÷ batches⌉
 
 
 def _fits(batch: int, records: int) -> int:

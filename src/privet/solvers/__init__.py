@@ -9,6 +9,7 @@ from privet.solvers.newton_inference import NewtonInference, OneStep
 from privet.solvers.noisy_descent import NoisyGradientDescent, noisy_gradient_descent
 from privet.solvers.perturbed_objective import ObjectivePerturbation, objective_perturbation
 from privet.solvers.perturbed_output import OutputPerturbation, output_perturbation
+from privet.solvers.pilot_newton import PilotNewton
 from privet.solvers.recalibration import Recalibration
 from privet.solvers.solver import Result, Solver, solve
 from privet.solvers.stochastic_descent import DPSGD, dp_gd, dp_sgd, follow
@@ -33,6 +34,7 @@ __all__ = [  # noqa: RUF022  # by letters, as everywhere: DPSGD is a class, no c
     "ObjectivePerturbation",
     "OneStep",
     "OutputPerturbation",
+    "PilotNewton",
     "Recalibration",
     "ReleaseRule",
     "Result",

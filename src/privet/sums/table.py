@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from privet.arrays import BoolArray, Vector
+from privet.arrays import BoolArray, IntArray, Vector
 from privet.clipping.lattice import check_clip
 from privet.data import matrix
 
 _ROWS = 1 << 12  # rows prepared at a time, at most
-_VALUES = 1 << 17  # and values: a block and what is made of it stay in a core's own cache
+_SURELY = (1 - 2.0**-20) ** 2  # squared norm below which one is below 1, in whatever order it was summed
+_VALUES = 1 << 16  # and values: a block and what is made of it stay in a core's own cache
 
 
 class Table:
@@ -42,6 +43,10 @@ class Table:
     def is_sparse(self) -> bool:
         """Whether the rows are kept as CSR."""
         return bool(sparse.issparse(self.units))
+
+    def rows(self, places: IntArray) -> "Table":
+        """The rows at some places alone, as they are."""
+        return Table(self.units[places], self.inverse_norms[places], step=self.step, row_norm=self.row_norm)
 
     def __repr__(self) -> str:
         return f"Table(private, columns={self.shape[1]}, row_norm={self.row_norm!r})"
@@ -79,7 +84,7 @@ def bounded_table(
     columns = d if prepare is None else prepare(np.zeros((1, d))).shape[1]
     units = np.empty((n, columns), dtype=np.int16)
     squares = np.empty(n)
-    rows = max(64, min(_ROWS, _VALUES // columns))
+    rows = max(64, min(_ROWS, _VALUES // columns // 64 * 64))
     for first in range(0, n, rows):
         part = slice(first, first + rows)
         with np.errstate(over="ignore"):
@@ -88,7 +93,8 @@ def bounded_table(
         if prepare is not None:
             with np.errstate(all="ignore"):
                 block = np.ascontiguousarray(prepare(block), dtype=np.float64)
-        block[~kept[part]] = 0.0
+        if not kept[part].all():
+            block[~kept[part]] = 0.0
         units[part], squares[part] = _rounded(block, row_norm, step, most)
     return Table(units, _inverse(squares), step=step, row_norm=row_norm)
 
@@ -101,22 +107,36 @@ def _inverse(squares: Vector) -> Vector:
 def _rounded(block: Vector, row_norm: float, step: float, most: int) -> tuple[Vector, Vector]:
     """The rows in units, and their exact squared norms. Works in place."""
     with np.errstate(all="ignore"):
-        largest = np.abs(block).max(axis=1, initial=0.0)
-        bad = ~np.isfinite(largest)
-        block[bad] = 0.0
-        largest[bad | (largest == 0)] = 1.0
-        scale = np.maximum(largest, row_norm)
-        block /= scale[:, None]  # at most 1: no square overflows
-        norms = _norms(block)
-        block *= (np.minimum(scale / step, (row_norm / step) / np.maximum(norms, 1e-300)))[:, None]
+        scaled = block if row_norm == 1 else block / row_norm
+        # surely shorter than the bound; else, and where a value is not finite, by a closer look
+        far = np.flatnonzero(~(np.einsum("ij,ij->i", scaled, scaled) <= _SURELY))
+        longer = _shortened(block[far], row_norm, step) if far.size else None
+        block = np.multiply(scaled, row_norm / step, out=scaled)
+        if longer is not None:
+            block[far] = longer
     units = np.rint(block)
     squares = np.einsum("ij,ij->i", units, units)  # whole and below 2^53: exact
     # Rounded past the bound: one and a half steps shorter, a row hardly ever is; more than half a step a column, never.
     for steps in (1.5, 1.5 + math.sqrt(block.shape[1]) / 2):
         over = np.flatnonzero(squares > most)
+        if not over.size:
+            break
         units[over] = np.rint(block[over] * (1 - steps / math.sqrt(most)))
         squares[over] = np.einsum("ij,ij->i", units[over], units[over])
     return units, squares  # of at most `most` < 2^30, so each unit fits in 16 bits
+
+
+def _shortened(block: Vector, row_norm: float, step: float) -> Vector:
+    """Rows of any length in steps, shortened to the bound but for rounding; zeros for what is not finite."""
+    largest = np.abs(block).max(axis=1, initial=0.0)
+    bad = ~np.isfinite(largest)
+    block[bad] = 0.0
+    largest[bad | (largest == 0)] = 1.0
+    scale = np.maximum(largest, row_norm)
+    block /= scale[:, None]  # at most 1: no square overflows
+    norms = _norms(block)
+    block *= (np.minimum(scale / step, (row_norm / step) / np.maximum(norms, 1e-300)))[:, None]
+    return block
 
 
 def _norms(block: Vector) -> Vector:
