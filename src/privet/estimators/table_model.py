@@ -83,8 +83,8 @@ def plan_table(
     >>> from privet.preprocessing import Number, Target
     >>> schema = Schema(columns={"age": Number()}, target=Target(column="ill", kind="label", values=("no", "yes")))
     >>> plan_table(schema, records=4000, budget=Budget(epsilon=1, delta=1e-6)).names
-    ('ranges: octaves', 'ranges: bins', 'second moment 1', 'whitened norms 1', 'second moment 2', 'whitened norms 2',
-     'gradients', 'calibration')
+    ('ranges: octaves', 'ranges: bins', 'norms', 'mean', 'centred norms', 'second moment 1', 'whitened norms 1',
+     'second moment 2', 'whitened norms 2', 'gradients', 'calibration')
     """
     return table_outline(checked(schema, groups), records, budget, neighbours, records, groups, bounds_exact)[0].plan
 
