@@ -37,7 +37,7 @@ class PilotNewton(DescentSolver):
     Promise: the guarantee meets the budget. No excess risk is claimed.
     Theorem: a record is in one batch a pass, by its place alone (`Strided`), and in that for the Hessian or not. The
     Hessian ÷ smoothness is a sum of positive semidefinite matrices of norm at most row_norm². All releases are Gaussian
-    and compose exactly (docs/proofs/whitening.md, section 5).
+    and compose exactly (docs/proofs/whitening.md, section 6).
 
     Parameters
     ----------
