@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from privet._checks import whole
-from privet.estimators.defaults import LITTLE, MOMENTUM, STEPS, Task, clip_for
+from privet.estimators.defaults import HESSIAN, LITTLE, MOMENTUM, MOST_COLUMNS, STEPS, WIDE, Task, clip_for
 from privet.losses import Loss
 from privet.preprocessing.centring import Centring
 from privet.solvers import DPSGD, GradientStep, Solver
@@ -56,19 +56,21 @@ class CentredSettings:
 def centring_for(
     task: Task, *, loss: Loss, columns: int, effective: float, seen: float, whitened: bool
 ) -> Centring | None:
-    """How rows are centred, `whitened` afterwards or not; None of counts and quantiles, for which it did not pay.
+    """How rows are centred, `whitened` afterwards or not; None of counts and quantiles, for which it did not pay, nor
+    of wide tables where a Hessian can be told from noise.
 
     `seen` is how many standard deviations all records are, in one histogram that spends all of a budget.
     """
-    if task not in _CLIP:
+    told = WIDE < columns <= MOST_COLUMNS and effective >= HESSIAN * columns and not whitened
+    if task not in _CLIP or told:
         return None
     settings = CentredSettings.of(task, loss=loss, columns=columns + 1, effective=effective)
     share = min(max((8.0 / max(seen, 2.0**-20)) ** 2, 0.005), _SHARE)
-    told = seen * math.sqrt(share)
+    seen *= math.sqrt(share)
     return Centring(
         mean_share=min(max(20 * columns / max(effective, 1.0) ** 2, 0.01), 0.1),
-        norm_share=0.0 if told < _SEEN else share,
-        fineness=2 if told < _FINE else 8,
+        norm_share=0.0 if seen < _SEEN else share,
+        fineness=2 if seen < _FINE else 8,
         constant=settings.constant,
         beyond=0.02 if whitened and task != "regression" else 0.3,
         columns=columns,
