@@ -16,6 +16,14 @@ LIMIT, MEMORY = 1e-3, 1.5
 TIME = {"adult": 1.0, "kddcup99_10pct": 3.0}
 
 
+def _counted(results: Results) -> str:
+    """How many runs, and of which tables there were others."""
+    usual = results["facts"]["runs"]
+    counts = {t["title"]: len(t["scores"]["replace_one"]["1.0"]) for t in results.get("tables", {}).values()}
+    others = ", ".join(f"{title}: {count}" for title, count in counts.items() if count != usual)
+    return f"{usual} ({others})" if others else str(usual)
+
+
 def page(results: Results) -> str:
     """The whole report, of those sections that were measured."""
     parts = [_head(results), "## Bars", _bars(results)]
@@ -43,7 +51,7 @@ def _head(results: Results) -> str:
 
 Written by `benchmarks/accuracy.py` ({facts["date"]}, {facts["seconds"]} s); one run on one machine. {facts["system"]},
 load average {facts["load"]} at the start, Python {facts["python"]}, NumPy {facts["numpy"]}, scikit-learn
-{facts["scikit-learn"]}. Accuracy in per cent or R², on test rows; mean ± standard deviation of {facts["runs"]} runs
+{facts["scikit-learn"]}. Accuracy in per cent or R², on test rows; mean ± standard deviation of {_counted(results)} runs
 with fresh noise. Every table is fitted with the same defaults; only public facts (ranges, code books, logarithms,
 classes, δ) are passed. Under zero_out a record is emptied, under replace_one it is exchanged for any other, which
 takes twice the noise.{kept}"""

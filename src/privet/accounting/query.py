@@ -17,7 +17,7 @@ from privet.errors import InvalidParameter, LooseBound, NoProvenBound, PrivetErr
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
 WIDE = 2e-5  # a bracket wider than this, relatively, is worth asking a second engine
-_NARROW = 1e-7  # one wider than this is worth asking the theorems, which take a millisecond each
+_NARROW = 1e-7  # one wider than this is worth asking the Rényi theorems, which take a millisecond
 _LOOSE = 1e-5  # a bracket wider than this, relatively, is worth a warning
 _ROUNDING = "NumPy and SciPy compute as exactly as docs/proofs/contour.md, section 7, says"
 
@@ -217,7 +217,8 @@ def _best(
     ranged = has_range(ways)
     # few steps with few outcomes: a theorem may be sharper than a lattice
     if name == "fourier" or _width(found) > _NARROW or ranged:
-        for other_name in ("renyi", "basic", "optimal") if delta is not None else ("renyi",):
+        stepwise = delta is not None and (_width(found) > WIDE or ranged)  # which may take a tenth of a second
+        for other_name in ("renyi", "basic", "optimal") if stepwise else ("renyi",):
             loose = _tried(other_name, run, neighbours, delta, epsilon)
             if loose is not None and (ranged or found.lower <= loose.upper) and loose.upper < found.upper:
                 found, name = Bounds(0.0 if ranged else found.lower, loose.upper), other_name
