@@ -111,7 +111,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         classes : how many classes, for a classifier without declared ones
         people : whether rows will be grouped by people, as with `groups` in `fit`
         weighted : whether there will be weights
-        sparse : whether the table will be a sparse matrix, inside whose declared ranges nothing is learnt
+        sparse : whether the table will be a sparse matrix, whose rows are not centred, and whose declared ranges stay
         """
         self._check()
         because = "rates, divisors and steps follow from it"

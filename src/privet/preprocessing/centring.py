@@ -1,4 +1,4 @@
-"""Centring: rows about their mean and no longer than most, where too little can be told from noise to whiten them."""
+"""Centring: rows about a noisy mean and no longer than most; before they are whitened, or where that would not pay."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
