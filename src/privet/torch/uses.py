@@ -11,20 +11,26 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-GHOST = 16  # a Gram matrix of T positions is cheaper than writing p × d numbers and reading them twice; measured
+from privet.torch.scratch import Scratch
+
+GHOST = 24  # a Gram matrix of T positions is cheaper than writing p × d numbers and reading them twice; measured
 
 
 class Use(Protocol):
     """One way in which a parameter took part in a forward pass."""
 
-    def squared_norms(self) -> Tensor:
+    @property
+    def numbers(self) -> int:
+        """How many numbers are formed for each example on the way."""
+
+    def squared_norms(self, scratch: Scratch) -> Tensor:
         """‖gᵢ‖² of each example, where this is the only use of its parameter."""
 
     def weighted(self, factors: Tensor) -> Tensor:
         """Σ cᵢ gᵢ, in the parameter's shape."""
 
-    def rows(self) -> Tensor:
-        """All gᵢ, a row each, flattened."""
+    def rows(self, scratch: Scratch | None = None) -> Tensor:
+        """All gᵢ, a row each, flattened; on scratch memory if there is any."""
 
 
 def squares(rows: Tensor) -> Tensor:
@@ -45,13 +51,17 @@ class Rows:
     values: Tensor
     shape: torch.Size
 
-    def squared_norms(self) -> Tensor:
+    @property
+    def numbers(self) -> int:
+        return self.shape.numel()
+
+    def squared_norms(self, scratch: Scratch) -> Tensor:
         return squares(self.values)
 
     def weighted(self, factors: Tensor) -> Tensor:
         return (factors @ self.rows()).view(self.shape)
 
-    def rows(self) -> Tensor:
+    def rows(self, scratch: Scratch | None = None) -> Tensor:
         return self.values.reshape(len(self.values), -1)
 
 
@@ -74,16 +84,20 @@ class Product:
         return torch.Size((self.outputs.shape[2], self.inputs.shape[2]))
 
     @property
-    def instantiates(self) -> bool:
+    def numbers(self) -> int:
+        return self.shape.numel() if self._instantiates else 2 * self.inputs.shape[1] ** 2
+
+    @property
+    def _instantiates(self) -> bool:
         """Whether the gradients themselves are formed."""
         positions, (p, d) = self.inputs.shape[1], self.shape
         return positions > 1 and 2 * positions * positions * (d + p) >= GHOST * d * p
 
-    def squared_norms(self) -> Tensor:
+    def squared_norms(self, scratch: Scratch) -> Tensor:
         if self.inputs.shape[1] == 1:
             return squares(self.inputs) * squares(self.outputs)
-        if self.instantiates:
-            return squares(self.rows())
+        if self._instantiates:
+            return squares(self.rows(scratch))
         grams = self.inputs @ self.inputs.mT, self.outputs @ self.outputs.mT
         return (grams[0].flatten(1) * grams[1].flatten(1)).sum(1).clamp_(min=0)
 
@@ -93,9 +107,11 @@ class Product:
         scaled = self.outputs * factors[:, None, None]
         return scaled.flatten(0, 1).t() @ self.inputs.flatten(0, 1)
 
-    def rows(self) -> Tensor:
+    def rows(self, scratch: Scratch | None = None) -> Tensor:
         if self._rows is None:
-            self._rows = (self.outputs.mT @ self.inputs).flatten(1)
+            shape = (len(self.inputs), *self.shape)
+            out = None if scratch is None else scratch.take(shape, self.inputs.device)
+            self._rows = torch.bmm(self.outputs.mT, self.inputs, out=out).flatten(1)
         return self._rows
 
     def transposed(self) -> "Product":
@@ -112,7 +128,11 @@ class Lookup:
         self.indices, self.outputs = indices, outputs  # (examples, positions) and (examples, positions, d)
         self.size = size
 
-    def squared_norms(self) -> Tensor:
+    @property
+    def numbers(self) -> int:
+        return 2 * self.indices.shape[1] ** 2
+
+    def squared_norms(self, scratch: Scratch) -> Tensor:
         if self.indices.shape[1] == 1:
             return squares(self.outputs)
         same = self.indices[:, :, None] == self.indices[:, None, :]
@@ -124,7 +144,7 @@ class Lookup:
         table = scaled.new_zeros(self.size, scaled.shape[1])
         return table.index_add_(0, self.indices.flatten(), scaled)
 
-    def rows(self) -> Tensor:
+    def rows(self, scratch: Scratch | None = None) -> Tensor:
         examples, _, width = self.outputs.shape
         places = self.indices + torch.arange(examples, device=self.indices.device)[:, None] * self.size
         table = self.outputs.new_zeros(examples * self.size, width)
