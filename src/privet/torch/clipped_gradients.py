@@ -119,6 +119,9 @@ class ClippedGradients:
             pieces = -(-count // self._micro_batch)
         else:
             pieces = min(max(1, round(count * self._numbers / _NUMBERS)), -(-count // 8))
+        if pieces == 1:
+            yield batch, sizes
+            return
         ends = [round(count * piece / pieces) for piece in range(pieces + 1)]
         for start, stop in pairwise(ends):
             if sizes is None:
@@ -138,7 +141,7 @@ class ClippedGradients:
             [use.squared_norms(self._scratch) for use in uses if use is not None] or [torch.zeros(count)]
         )
         norms = squared.double().sum(0).sqrt()
-        if not bool(norms.isfinite().all()):
+        if not math.isfinite(float(norms.sum())):
             good = norms.isfinite().nonzero().squeeze(1)
             if not len(good):
                 return 0
@@ -160,8 +163,9 @@ class ClippedGradients:
 
             return Looped(self.model, self.per_example).uses(batch, sizes)
 
-    def _add_halves(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor], count: int) -> int:
+    def _add_halves(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor]) -> int:
         """The same in two halves, down to the example that cannot be read, which contributes nothing."""
+        count = length(batch) if sizes is None else len(sizes)
         if count <= 1:
             return 0
         half, within = count // 2, 0

@@ -35,7 +35,7 @@ class Use(Protocol):
 
 def squares(rows: Tensor) -> Tensor:
     """The squared l2 norm of each row; the fused norm is several times faster than a product with itself."""
-    norms: Tensor = torch.linalg.vector_norm(rows.reshape(len(rows), -1), dim=1)
+    norms: Tensor = torch.linalg.vector_norm(rows if rows.dim() == 2 else rows.reshape(rows.shape[0], -1), dim=1)
     return norms.square_()
 
 
@@ -62,7 +62,7 @@ class Rows:
         return (factors @ self.rows()).view(self.shape)
 
     def rows(self, scratch: Scratch | None = None) -> Tensor:
-        return self.values.reshape(len(self.values), -1)
+        return self.values.reshape(self.values.shape[0], -1)
 
 
 class Product:
@@ -104,6 +104,8 @@ class Product:
     def weighted(self, factors: Tensor) -> Tensor:
         if self._rows is not None:
             return (factors @ self._rows).view(self.shape)
+        if self.inputs.shape[1] == 1:
+            return (self.outputs[:, 0] * factors[:, None]).t() @ self.inputs[:, 0]
         scaled = self.outputs * factors[:, None, None]
         return scaled.flatten(0, 1).t() @ self.inputs.flatten(0, 1)
 
