@@ -78,7 +78,7 @@ class FloatNoise:
         flat = as_float32(tensor)
         block = np.empty(min(2 * PAIRS, flat.numel()), dtype=np.float32)
         with torch.no_grad():
-            for part in flat.split(2 * PAIRS):
+            for part in torch.split(flat, 2 * PAIRS):
                 drawn = block[: part.numel()]
                 self.fill_array(drawn, scale)
                 part.add_(torch.from_numpy(drawn).to(part.device))
@@ -119,7 +119,7 @@ def check_stddev(stddev: float) -> np.float32:
     """Return the standard deviation to draw: a float32, raised to make up for roundings; refuse what is none."""
     because, use = "without noise nothing is private, and float32 holds no more", "Set it from the plan."
     asked = between("stddev", stddev, _LEAST, _LARGEST, closed=(True, True), because=because, use=use)
-    return np.nextafter(np.float32(asked * _SPARE), np.float32(math.inf))
+    return np.float32(np.nextafter(np.float32(asked * _SPARE), np.float32(math.inf)))
 
 
 def as_float32(tensor: torch.Tensor) -> torch.Tensor:

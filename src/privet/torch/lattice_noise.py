@@ -63,7 +63,7 @@ class LatticeNoise:
         step = math.ldexp(1.0, math.frexp(raised * _STEP)[1] - 1)
         flat = as_float32(tensor)
         with torch.no_grad():
-            for part in flat.split(_BLOCK):
+            for part in torch.split(flat, _BLOCK):
                 units = part.double().cpu().numpy() / step  # exact: float32 times a power of two
                 np.nan_to_num(units, copy=False, nan=0.0, posinf=_CLAMP, neginf=-_CLAMP)
                 np.clip(units, -_CLAMP, _CLAMP, out=units)

@@ -73,7 +73,8 @@ class NoiseAhead:
             pending = self._submit()
             self._pending = None  # given up before it is waited for: whatever happens now, it is not used again
             pending.result()
-            for tensor, row, part in zip(tensors, rows, self._buffer.split([r.numel() for r in rows]), strict=True):
+            parts = torch.split(self._buffer, [row.numel() for row in rows])
+            for tensor, row, part in zip(tensors, rows, parts, strict=True):
                 row.add_(part.to(row.device), alpha=scale)
                 write_back(tensor, row)
 
