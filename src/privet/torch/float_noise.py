@@ -23,7 +23,10 @@ _LEAST, _LARGEST = 2.0**-40, 2.0**40  # squares and tiny radii of these are plai
 
 
 class FloatNoise:
-    """Independent normals in float32: AES-CTR words by Box and Muller's method, a third of the time of `normal_`.
+    """Independent normals in float32, from AES-CTR words by Box and Muller's method.
+
+    Where Numba is installed a coordinate takes less than half the time of PyTorch's `normal_`, else about as long. The
+    two ways differ in roundings, of 1e-6 or so, and the first one begins once its loops are worth loading.
 
     Promise: each coordinate is made from words that are used once, whatever threads and forks do; what is drawn has at
     least the standard deviation that is asked for, which is raised by 2⁻²⁰ for that. Nothing of it can be copied,
