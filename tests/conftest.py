@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 from collections.abc import Iterator
 
@@ -14,6 +15,9 @@ import pytest
 from hypothesis import settings
 
 from privet.sums import compiled
+
+# PyTorch is an extra: without it its room cannot be imported, and so not be asked for examples.
+collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["torch/*"]
 
 # What collection makes lives as long as the run: no use in looking through it again and again for what could be freed.
 gc.disable()
