@@ -93,6 +93,11 @@ class Source:
             return cls(examples=loader.examples, loader=loader)
         return cls(examples=Examples(dataset, collate=collate), loader=None)
 
+    @property
+    def batches(self) -> int:
+        """The batches of a pass of the loader; 0 where there is none."""
+        return 0 if self.loader is None else self.loader.sampling.batches
+
     def order(self) -> Iterator[list[int]]:
         """The batches of the loader, pass after pass, without end; none where there is no loader."""
         while self.loader is not None:

@@ -1,12 +1,10 @@
 """Private training in a loop: the run draws the batches, and each step is charged before it is made."""
 
-import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -62,8 +60,7 @@ class PrivateTraining:
 
     Examples
     --------
-    >>> torch.manual_seed(0)
-    <torch._C.Generator ...>
+    >>> import torch
     >>> x = torch.randn(1000, 4)
     >>> data = torch.utils.data.TensorDataset(x, (x[:, 0] > 0).long())
     >>> model = nn.Linear(4, 2)
@@ -190,7 +187,7 @@ class PrivateTraining:
         self._average: WeightAverage | None = None
         self._journal: StepJournal | None = None
         self._drawn: DrawnBatch | None = None
-        self._spent: tuple[int, float] = (0, 0.0)
+        self._spent = (0, 0.0)
         self.extra: dict[str, Any] = {}
 
     def __iter__(self) -> Iterator[DrawnBatch]:
@@ -199,12 +196,17 @@ class PrivateTraining:
             yield self._draw()
 
     def epoch(self) -> Iterator[DrawnBatch]:
-        """The batches of the next epoch, about records ÷ batch_size of them, or what is left."""
-        for _ in range(min(self.steps_left, max(1, round(self.plan.count / self._batch_size)))):
+        """The batches of the next epoch, or what is left."""
+        for _ in range(min(self.steps_left, self.steps_an_epoch)):
             yield self._draw()
 
+    @property
+    def steps_an_epoch(self) -> int:
+        """About records ÷ batch_size, a whole number; with a loader, the batches of a pass."""
+        return self._source.batches or max(1, round(self.plan.count / self._batch_size))
+
     def __len__(self) -> int:
-        return sum(release.times for release in self.plan.releases)
+        return self.steps_made + self.steps_left
 
     def _draw(self) -> DrawnBatch:
         if self._drawn is not None:
@@ -263,17 +265,12 @@ class PrivateTraining:
         """A copy of the model with the running average of its weights; the run must have `ema`."""
         if self._average is None:
             raise InvalidParameter("Expected a run with ema=..., got one without: no average was kept. Set it up so.")
-        found = copy.deepcopy(self.model)
-        with torch.no_grad():
-            for name, parameter in found.named_parameters():
-                if name in self._average.weights:
-                    parameter.copy_(self._average.weights[name])
-        return found
+        return self._average.applied(self.model)
 
     def save(self, path: str | Path, *, extra: Mapping[str, Any] | None = None) -> None:
         """Write a checkpoint: weights, optimiser, plan and steps charged; no random state.
 
-        `extra` may hold plain values and tensors of yours, e.g. of a schedule; after `resume` it is `run.extra`.
+        `extra`: plain values and tensors of yours, e.g. of a schedule; after `resume` it is `run.extra`.
         """
         if self._journal is None:
             raise InvalidParameter("""Expected a run with journal=..., got one without: if it were resumed, steps made
@@ -295,6 +292,5 @@ class PrivateTraining:
         try:
             account.reserve(self.plan, label=label)
         except BaseException:
-            if self._journal is not None:
-                self._journal.remove()
+            StepJournal.remove(self._journal)
             raise

@@ -92,10 +92,12 @@ class StepJournal:
             os.close(self._descriptor)
         self._descriptor = -1
 
-    def remove(self) -> None:
-        """Take back the journal of a run that never began."""
-        self.close()
-        self.path.unlink()
+    @staticmethod
+    def remove(journal: "StepJournal | None") -> None:
+        """Take back the journal, if there is one, of a run that never began."""
+        if journal is not None:
+            journal.close()
+            journal.path.unlink()
 
     def __del__(self) -> None:
         self.close()

@@ -1,9 +1,10 @@
 """A running average of weights: what is averaged was released, so that it costs nothing."""
 
+import copy
 from collections.abc import Mapping
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from privet._checks import between
 from privet.torch.network_checks import Trainable
@@ -36,6 +37,15 @@ class WeightAverage:
         self._steps += 1
         for name, average in self.weights.items():
             average.lerp_(self._live[name].detach(), 1 - keep)
+
+    @torch.no_grad()
+    def applied(self, model: nn.Module) -> nn.Module:
+        """A copy of the model with these weights."""
+        found = copy.deepcopy(model)
+        for name, parameter in found.named_parameters():
+            if name in self.weights:
+                parameter.copy_(self.weights[name])
+        return found
 
     def state(self) -> dict[str, object]:
         """What a checkpoint keeps of it."""
