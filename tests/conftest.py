@@ -10,6 +10,7 @@ from collections.abc import Iterator
 # Small products, in as many processes as there are cores: threads of BLAS would only wait for each other, ten times
 # longer than they work. Read when NumPy is loaded, so it stands before the imports; set it yourself to have others.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch
 
 import pytest
 from hypothesis import settings

@@ -60,15 +60,16 @@ class Checkpoint:
             "average": self.average,
             "extra": dict(self.extra),
         }
-        text = io.BytesIO()
-        torch.save(body, text)
-        self._readable(text)
+        text = _readable(body)
         beside = place.with_name(f".{place.name}.{os.getpid()}")
-        with beside.open("wb") as file:
-            file.write(text.getbuffer())
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(place)
+        try:
+            with beside.open("wb") as file:
+                file.write(text.getbuffer())
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(place)
+        finally:
+            beside.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | Path) -> "Checkpoint":
@@ -85,15 +86,19 @@ class Checkpoint:
         except (TypeError, KeyError):
             raise _foreign() from None
 
-    @staticmethod
-    def _readable(text: io.BytesIO) -> None:
+
+def _readable(body: dict[str, Any]) -> io.BytesIO:
+    """The bytes of a checkpoint that can be read back."""
+    text = io.BytesIO()
+    try:
+        torch.save(body, text)
         text.seek(0)
-        try:
-            torch.load(text, weights_only=True)
-        except pickle.UnpicklingError:
-            raise InvalidParameter("""Expected a checkpoint of tensors and plain values, got an object of another kind:
-                it could not be read back without running code of the file. Leave it out of extra=..., or pass its
-                state_dict().""") from None
+        torch.load(text, weights_only=True)
+    except (pickle.PickleError, AttributeError, TypeError):
+        raise InvalidParameter("""Expected a checkpoint of tensors and plain values, got an object of another kind: it
+            could not be read back without running code of the file. Leave it out of extra=..., or pass its
+            state_dict().""") from None
+    return text
 
 
 def _foreign() -> PrivetError:

@@ -121,6 +121,26 @@ before they are clipped cannot be told apart. Use CrossEntropyLoss(reduction='no
     return of_last
 
 
+def one_each(per_example: PerExample) -> PerExample:
+    """The same, but it raises `ManyLosses` where there is not one loss for each example.
+
+    An odd shape that a model flattens would else be taken for several examples, each with a clip of its own.
+    """
+
+    def checked(model: nn.Module, batch: Any) -> Tensor:
+        found = per_example(model, batch)
+        first = next((leaf for leaf in tree.tree_leaves(batch) if isinstance(leaf, Tensor) and leaf.dim()), None)
+        if isinstance(found, Tensor) and first is not None and found.shape != (len(first),):
+            raise ManyLosses(tuple(found.shape))
+        return found
+
+    return checked
+
+
+class ManyLosses(Exception):
+    """Losses of another shape than one for each example."""
+
+
 def made_up(example: Any, collate: Callable[[list[Any]], Any] | None) -> Any:
     """A batch of made-up examples, of the shapes of `example` and none of its values: waves, and zeros for labels."""
     return (collate or default_collate)([_invented(example, seed) for seed in range(_TRIED)])
@@ -149,10 +169,6 @@ def try_on_made_up(model: nn.Module, per_example: PerExample, batch: Any) -> Non
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             together = _losses(model, per_example, batch)
-            if together.shape != (_TRIED,):
-                raise InvalidParameter(f"""Expected one loss for each of {_TRIED} made-up examples, got one of shape
-                    {tuple(together.shape)}: losses that are added up, or spread out, cannot be clipped by example. Use
-                    reduction="none", and add up an example's own parts: losses.flatten(1).sum(1).""")
             for kept in (slice(0, 1), slice(0, _TRIED - 1)):
                 others = tree.tree_map(lambda leaf, kept=kept: _with_others(leaf, kept), batch)
                 if not torch.equal(_losses(model, per_example, others)[kept], together[kept]):
@@ -160,7 +176,7 @@ def try_on_made_up(model: nn.Module, per_example: PerExample, batch: Any) -> Non
                         changed with the examples beside it: then one of them moves what all others add, and no clip
                         bounds that. Take means and scales over an example's own numbers, never over the batch.""")
             alone = _losses(model, per_example, tree.tree_map(lambda leaf: _first(leaf), batch))
-            if alone.shape != (1,) or not torch.allclose(alone, together[:1], rtol=1e-3, atol=1e-3, equal_nan=True):
+            if not torch.allclose(alone, together[:1], rtol=1e-3, atol=1e-3, equal_nan=True):
                 raise InvalidParameter("""Expected a loss that is the same for an example alone and among others, got
                     another: it is divided by the size of the batch, or by what depends on it. Return the loss of each
                     example itself; the run divides by a public number.""")
@@ -182,6 +198,10 @@ def _losses(model: nn.Module, per_example: PerExample, batch: Any) -> Tensor:
         found = per_example(model, batch)
     except PrivetError:
         raise
+    except ManyLosses as many:
+        raise InvalidParameter(f"""Expected one loss for each of the made-up examples, got losses of shape
+            {many.args[0]}: if they are added up, or spread out, they cannot be clipped by example. Use
+            reduction="none", and add up an example's own parts: losses.flatten(1).sum(1).""") from None
     except Exception as error:  # noqa: BLE001  # a user's code may raise anything, and here no example is at stake
         raise InvalidParameter(f"""Expected a model and a loss that take a batch of made-up examples, got
             {type(error).__name__} ({str(error)[:200]}): they could not be tried before data is touched. Check shapes

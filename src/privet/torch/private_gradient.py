@@ -14,7 +14,14 @@ from privet.plan import Meter, Plan
 from privet.privacy import Guarantee
 from privet.randomness import Random
 from privet.torch.batches import Part, Rows
-from privet.torch.network_checks import check_modules, check_precision, check_unchanged, trainable, try_on_made_up
+from privet.torch.network_checks import (
+    check_modules,
+    check_precision,
+    check_unchanged,
+    one_each,
+    trainable,
+    try_on_made_up,
+)
 from privet.torch.stand_ins import ExampleLoop as ClippedGradients
 from privet.torch.stand_ins import PerExample
 from privet.torch.stand_ins import PlainNoise as FloatNoise
@@ -67,7 +74,8 @@ class PrivateGradient:
         micro_batch: int | None = None,
         random: Random | None = None,
     ) -> None:
-        self._engine = ClippedGradients(model, per_example, micro_batch=micro_batch)
+        self._losses = one_each(per_example)
+        self._engine = ClippedGradients(model, self._losses, micro_batch=micro_batch)
         self._model, self._batch_size = model, batch_size
         self._kept = trainable(model)
         self._statistics = check_modules(model)
@@ -129,8 +137,9 @@ class PrivateGradient:
     def try_on(self, batch: Any) -> None:
         """Try model, loss and clipping on made-up examples; refuses what cannot be trained in private."""
         placed = moved(batch, self._engine.parameters[0].device)
-        try_on_made_up(self._model, self._engine.per_example, placed)
-        self._engine.sum(placed, self.meter.rule(self._next()))
+        try_on_made_up(self._model, self._losses, placed)
+        with torch.random.fork_rng(devices=[]):
+            self._engine.sum(placed, self.meter.rule(self._next()))
 
     def clear_frozen(self, optimizer: Optimizer) -> None:
         """Forget gradients of parameters that are not trained here: an optimiser would step on them without noise."""
