@@ -210,7 +210,13 @@ def test_a_file_that_could_run_code_is_not_read(tmp_path: Path) -> None:
         with pytest.raises(InvalidParameter, match="state_dict"):
             run.save(tmp_path / "last.pt", extra={"odd": odd})
     assert not (tmp_path / "last.pt").exists()
-    for wrong in ({"model": {}}, [1], {"privet_checkpoint": 9}, {"privet_checkpoint": 1, "plan": "{}", "steps": 3}):
+    others: list[Any] = [
+        {"model": {}},
+        [1],
+        {"privet_checkpoint": 9},
+        {"privet_checkpoint": 1, "plan": "{}", "steps": 3},
+    ]
+    for wrong in others:
         torch.save(wrong, tmp_path / "last.pt")
         with pytest.raises((InvalidParameter, PlanFormat)):
             again(tmp_path)

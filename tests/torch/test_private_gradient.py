@@ -133,7 +133,7 @@ def test_neighbours_differ_by_at_most_the_clip(rule: Bounding, odd: int, place: 
     So do a NaN, an unreadable one, a label out of range and a ragged one: replayed over neighbouring datasets.
     """
     x, y = rows()
-    full = [(x[i], y[i]) for i in range(8)]
+    full: list[Any] = [(x[i], y[i]) for i in range(8)]
     full[place] = ODD[odd]
     without = [example for i, example in enumerate(full) if i != place]
     plan = planned(rule, noise=1.0)
@@ -279,7 +279,7 @@ def test_an_odd_shape_that_a_model_flattens_is_no_crowd() -> None:
 
     found = []
     for examples in ([(torch.ones(3),)], [(torch.ones(3),), (torch.full((6,), 9.0),)]):
-        model = Flat()
+        model: Any = Flat()
         private = PrivateGradient(model, first_label, planned(), random=fixed_seed_invalidates_guarantee(1))
         private.draw(8)
         private.write(Examples(Records(examples)).read(None))

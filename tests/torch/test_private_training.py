@@ -33,7 +33,7 @@ class Watched(TensorDataset):
 
     def __getitem__(self, index: int) -> Any:
         type(self).reads += 1
-        return super().__getitem__(index)
+        return tuple(tensor[index] for tensor in self.tensors)
 
 
 def data(count: int = 100, seed: int = 1) -> Any:
@@ -211,7 +211,7 @@ def test_it_learns() -> None:
     trained(run)
     x, y = examples.tensors
     for model in (run.model, run.averaged()):
-        assert float((model(x).argmax(1) == y).double().mean()) > 0.9
+        assert float((model.forward(x).argmax(1) == y).double().mean()) > 0.9
 
 
 def test_an_average_of_weights_is_kept_on_request() -> None:
@@ -239,7 +239,8 @@ def test_a_fixed_seed_repeats_a_run_and_nothing_else_does() -> None:
 
     def weights(seed: int | None) -> Any:
         random = None if seed is None else fixed_seed_invalidates_guarantee(seed)
-        return trained(training(random=random)).model.weight.detach()
+        model: Any = trained(training(random=random)).model
+        return model.weight.detach()
 
     assert torch.equal(weights(4), weights(4))
     assert not torch.equal(weights(None), weights(None))
@@ -272,7 +273,7 @@ def test_a_broken_loop_goes_on_in_the_same_pass() -> None:
     """To begin anew after a break would read some examples twice in a pass."""
     with pytest.warns(NoAmplification):
         run = training(DataLoader(data(), batch_size=30), steps=None, batch_size=None, epochs=2)
-    read = []
+    read: list[int] = []
     while run.steps_made < 4:
         for batch in run:
             read.extend(batch._indices)  # type: ignore[arg-type]
@@ -327,6 +328,7 @@ class Remembering(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.linear = nn.Linear(3, 2)
+        self.largest: Any
         self.register_buffer("largest", torch.zeros(()))
 
     def forward(self, x: Any) -> Any:

@@ -23,8 +23,13 @@ Collate = Callable[[list[Any]], Any]
 class Part(Protocol):
     """Some examples of a batch, put together. Private."""
 
-    batch: Any
-    count: int
+    @property
+    def batch(self) -> Any:
+        """What `per_example` takes."""
+
+    @property
+    def count(self) -> int:
+        """How many examples."""
 
     def halves(self) -> tuple["Part", ...]:
         """The same examples in two parts; none if there is one example only."""

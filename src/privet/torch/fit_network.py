@@ -143,7 +143,7 @@ def measured(model: nn.Module, public: Examples, metrics: Mapping[str, Metric]) 
 def _right(model: nn.Module, batch: Any) -> Tensor:
     """Whether the largest output is the label's; nothing where labels are no whole numbers."""
     *inputs, target = batch
-    scores = model(*inputs)
+    scores: Tensor = model(*inputs)
     if target.is_floating_point() or scores.dim() != 2 or target.dim() != 1:
         return torch.empty(0)
-    return scores.argmax(1) == target
+    return torch.eq(scores.argmax(1), target)

@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +76,9 @@ class Checkpoint:
     def load(cls, path: str | Path) -> "Checkpoint":
         """Read what `save` wrote: tensors and plain values alone, so that no file can run code."""
         try:
-            body = torch.load(path, weights_only=True, map_location="cpu")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of pickles of other kinds, which are refused
+                body = torch.load(path, weights_only=True, map_location="cpu")
         except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError):
             raise _foreign() from None
         if not isinstance(body, dict) or body.get("privet_checkpoint") != _VERSION:

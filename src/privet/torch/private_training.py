@@ -116,8 +116,10 @@ class PrivateTraining:
             phases=phases,
         )
         self._set_up(model, optimizer, source, losses, plan, float(size), example, collate, micro_batch, random)
-        self._average = None if ema is None else WeightAverage(trainable(model), decay=ema)
-        self._journal = None if journal is None else StepJournal.create(journal, plan=plan_digest(plan))
+        self._average: WeightAverage | None = None if ema is None else WeightAverage(trainable(model), decay=ema)
+        self._journal: StepJournal | None = (
+            None if journal is None else StepJournal.create(journal, plan=plan_digest(plan))
+        )
         if account is not None:
             self._reserve(account, label)
         if source.loader is not None:
@@ -155,6 +157,7 @@ class PrivateTraining:
         run._private.meter.resume(source.next_pass(charged(run._journal, found.made), found.plan), clips=found.clips)
         model.load_state_dict(found.model)
         optimizer.load_state_dict(dict(found.optimizer))
+        run._average = None
         if found.average is not None:
             run._average = WeightAverage(trainable(model), decay=found.average["decay"])
             run._average.restore(found.average["steps"], found.average["weights"])
@@ -184,8 +187,6 @@ class PrivateTraining:
         self.model, self.optimizer, self._source, self._batch_size = model, optimizer, source, batch_size
         self._assumed = ((SHAPES,) if example is None else ()) + ((ORDER,) if source.loader else ())
         self._order = source.order()
-        self._average: WeightAverage | None = None
-        self._journal: StepJournal | None = None
         self._drawn: DrawnBatch | None = None
         self._spent = (0, 0.0)
         self.extra: dict[str, Any] = {}
