@@ -117,9 +117,9 @@ class PrivateTraining:
         )
         self._set_up(model, optimizer, source, losses, plan, float(size), example, collate, micro_batch, random)
         self._average: WeightAverage | None = None if ema is None else WeightAverage(trainable(model), decay=ema)
-        self._journal: StepJournal | None = (
-            None if journal is None else StepJournal.create(journal, plan=plan_digest(plan))
-        )
+        self._journal: StepJournal | None = None
+        if journal is not None:
+            self._journal = StepJournal.create(journal, plan=plan_digest(plan))
         if account is not None:
             self._reserve(account, label)
         if source.loader is not None:
