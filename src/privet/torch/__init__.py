@@ -1,9 +1,31 @@
-"""Private training of neural networks with PyTorch: the same plan, meter and guarantee as for convex problems."""
+"""Neural networks in PyTorch, trained privately: the same plan, meter and accountants, another sum."""
 
 from privet.torch.batches import Examples
+from privet.torch.clipped_gradients import ClippedGradients, ClippedSum, clipped_sum
+from privet.torch.compatible import make_compatible
 from privet.torch.fit_network import Fitted, fit
+from privet.torch.float_noise import FloatNoise
+from privet.torch.lattice_noise import LatticeNoise
+from privet.torch.layer_clipping import PerLayer
+from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.private_gradient import PrivateGradient
 from privet.torch.private_training import PrivateTraining
 from privet.torch.training_plan import Phase, training_plan
 
-__all__ = ["Examples", "Fitted", "Phase", "PrivateGradient", "PrivateTraining", "fit", "training_plan"]
+__all__ = [
+    "ClippedGradients",
+    "ClippedSum",
+    "Examples",
+    "Fitted",
+    "FloatNoise",
+    "LatticeNoise",
+    "NoiseAhead",
+    "PerLayer",
+    "Phase",
+    "PrivateGradient",
+    "PrivateTraining",
+    "clipped_sum",
+    "fit",
+    "make_compatible",
+    "training_plan",
+]
