@@ -318,11 +318,12 @@ def test_noise_in_floats_moves_a_clip_that_adapts() -> None:
     plan = gradient_plan(bounding=rule, noise_multiplier=3.0, steps=2, records=8000, neighbours="zero_out")
     meter = Meter(plan, random=fixed_seed_invalidates_guarantee(3))
     meter.open("gradients", count=8000)
-    first = meter.float_noise("gradients", clip=1.0, size=5, within=-8000)
+    first = meter.float_noise("gradients", clip=1.0, size=5, within=0)
     moved = meter.rule("gradients").clip
     assert moved == pytest.approx(math.exp(0.5), rel=1e-2)
     meter.open("gradients", count=8000)
-    assert meter.float_noise("gradients", clip=moved, size=5) == pytest.approx(first * moved, rel=1e-12)
+    assert meter.float_noise("gradients", clip=moved, size=5, within=8000) == pytest.approx(first * moved, rel=1e-12)
+    assert meter.rule("gradients").clip == pytest.approx(1.0, rel=1e-2)  # all within: back by as much
 
 
 def test_a_resumed_meter_goes_on_where_the_charges_end() -> None:

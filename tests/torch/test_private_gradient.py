@@ -53,6 +53,7 @@ def rows(count: int = 8, seed: int = 1) -> tuple[Any, Any]:
 def written(model: Any, plan: Plan, batch: Any, seed: int = 5, **more: Any) -> Any:
     """The noisy gradient as one vector."""
     private = PrivateGradient(model, losses, plan, random=fixed_seed_invalidates_guarantee(seed), **more)
+    private.prove(rows(2))
     private.draw(8)
     private.write(batch)
     return torch.cat([p.grad.reshape(-1) for p in model.parameters()]).double()
@@ -205,7 +206,7 @@ def test_parameters_that_come_or_thaw_later_are_refused() -> None:
         private = PrivateGradient(model, losses, planned())
         private.draw(8)
         change(model)
-        with pytest.raises(InvalidParameter, match="parameters of the set-up"):
+        with pytest.raises(InvalidParameter, match="parameters that the model had"):
             private.write(rows())
 
 
@@ -213,12 +214,13 @@ def test_batch_statistics_that_are_switched_on_later_are_refused() -> None:
     """BatchNorm is taken with frozen statistics; put into training mode, it stops the run before a sum."""
     model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
     with pytest.raises(InvalidParameter, match="BatchNorm1d"):
-        PrivateGradient(model, losses, planned())
+        PrivateGradient(model, losses, planned()).prove(rows())
     model.eval()
     private = PrivateGradient(model, losses, planned())
+    private.prove(rows())
     private.draw(8)
     model.train()
-    with pytest.raises(InvalidParameter, match="BatchNorm1d"):
+    with pytest.raises(InvalidParameter, match="evaluation mode"):
         private.write(rows())
 
 
@@ -281,6 +283,7 @@ def test_an_odd_shape_that_a_model_flattens_is_no_crowd() -> None:
     for examples in ([(torch.ones(3),)], [(torch.ones(3),), (torch.full((6,), 9.0),)]):
         model: Any = Flat()
         private = PrivateGradient(model, first_label, planned(), random=fixed_seed_invalidates_guarantee(1))
+        private.prove((torch.zeros(2, 3),))
         private.draw(8)
         private.write(Examples(Records(examples)).read(None))
         found.append(torch.cat([p.grad.reshape(-1) for p in model.parameters()]))

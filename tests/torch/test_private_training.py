@@ -80,7 +80,7 @@ def test_the_guarantee_is_the_plan_s_and_says_what_it_rests_on() -> None:
     assert 1.99 < run.guarantee.epsilon <= 2.0
     assert run.guarantee.delta == 1e-6
     said = str(run.guarantee)
-    for words in ("ideal Gaussian", "by itself", "shapes and types", "clipped to norm 1", "Poisson"):
+    for words in ("idealised Gaussian", "float sums", "by itself", "shapes and types", "clipped to norm 1", "Poisson"):
         assert words in said
     assert "shapes" not in str(training(example=(torch.zeros(3), torch.tensor(0))).guarantee)
     assert "NOT PRIVATE" in str(training(random=fixed_seed_invalidates_guarantee(1)).guarantee)
@@ -348,8 +348,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no loss": ({"loss": None}, "loss= and per_example="),
     "a loss that raises": ({"loss": lambda out, y: out[:, 7]}, "made-up examples, got IndexError"),
     "batch statistics": ({"model": nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))}, "GroupNorm"),
-    "a mean over the batch": ({"model": Centred()}, "treat each example by itself"),
-    "a buffer that learns": ({"model": Remembering()}, "'largest' changed"),
+    "a mean over the batch": ({"model": Centred()}, "own example alone"),
+    "a buffer that learns": ({"model": Remembering()}, "'largest', which it changes"),
     "a model on no device": ({"model": nn.Linear(3, 2, device="meta")}, "one device"),
     "half precision": ({"model": nn.Linear(3, 2).to(torch.float16)}, "swallow the noise"),
     "nothing to train": ({"model": nn.Linear(3, 2).requires_grad_(False)}, "Unfreeze"),
@@ -405,7 +405,7 @@ def test_the_trial_leaves_no_trace() -> None:
         optimizer, examples = torch.optim.SGD(model.parameters(), lr=0.1), data()
         before, state = {k: v.clone() for k, v in model.state_dict().items()}, torch.random.get_rng_state()
         if isinstance(model, Remembering):
-            with pytest.raises(InvalidParameter, match="changed"):
+            with pytest.raises(InvalidParameter, match="changes"):
                 PrivateTraining(model, optimizer, examples, **asked)
         else:
             PrivateTraining(model, optimizer, examples, **asked)

@@ -152,7 +152,8 @@ class Meter:
         units = np.atleast_1d(total.units)
         noisy = add_gaussian(units, step=total.step, noise_stddev=stddev, random=self.random)
         if isinstance(release.bound, Adaptive):
-            self._adapt(name, release.bound, total.clip, total.within)
+            share = 0.5 + self._count(name, release.bound, total.within)
+            self._clips[name] = release.bound.moved(total.clip, share)
         return noisy.reshape(total.units.shape)
 
     def noisy_symmetric(self, name: str, total: LatticeSum) -> Vector:
@@ -201,7 +202,8 @@ class Meter:
         """The open release, for whoever adds ideal Gaussian noise in floats: the standard deviation to draw, once.
 
         The noise must be of this meter's `random`, and the guarantee must say that it is taken for ideal. `within`, how
-        many records were within the clip, moves a clip that adapts; it is private, and gets its own exact noise here.
+        many records were within the clip, moves a clip that adapts; it is private, and gets its own exact noise here:
+        half of it is released, which one record moves by half, as it does the centred count of a `LatticeSum`.
         """
         rule = self.rule(name)
         if clip != rule.clip:
@@ -210,7 +212,7 @@ class Meter:
         stddev = math.nextafter(self.noise_stddev(name), math.inf)
         release = self._close(name, size)
         if isinstance(release.bound, Adaptive):
-            self._adapt(name, release.bound, clip, within)
+            self._clips[name] = release.bound.moved(clip, 2 * self._count(name, release.bound, within))
         return stddev
 
     def draw(self, name: str) -> Random:
@@ -261,9 +263,8 @@ class Meter:
         release = self._close(name, total.units.size)
         return release, math.nextafter(self.noise_stddev(name), math.inf)
 
-    def _adapt(self, name: str, first: Adaptive, clip: float, within: int) -> None:
-        """Release the count of gradients within the clip, and move the clip."""
-        units = np.array([within * 2**30])
-        count = add_gaussian(units, step=2.0**-31, noise_stddev=first.count_noise, random=self.random)
-        share = 0.5 + float(count[0]) / self.plan.batch_size(name)
-        self._clips[name] = first.moved(clip, share)
+    def _count(self, name: str, bound: Adaptive, halves: int) -> float:
+        """A count in halves, which one record moves by at most 1, released as a share of the planned batch."""
+        units = np.array([halves * 2**30])
+        count = add_gaussian(units, step=2.0**-31, noise_stddev=bound.count_noise, random=self.random)
+        return float(count[0]) / self.plan.batch_size(name)

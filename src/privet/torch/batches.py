@@ -128,6 +128,17 @@ class Examples:
         raise InvalidParameter("""Expected shapes of an example to be known, got a dataset whose first ones cannot be
             read: model and loss could not be tried before data is touched. Pass example=..., a made-up one.""")
 
+    def of_two(self, example: Any) -> Any:
+        """What two such examples are put together to, for its shapes."""
+        if self._tensors is not None:
+            return tuple(torch.stack([torch.as_tensor(leaf)] * 2) for leaf in example)
+        try:
+            return (self.collate or default_collate)([example, example])
+        except Exception as error:  # noqa: BLE001  # code of a user
+            raise InvalidParameter(f"""Expected examples that can be put together, got {type(error).__name__} for two
+                of one shape: nothing could be trained on. Pass collate=..., or example=... of the right
+                structure.""") from None
+
     def _example(self, index: int) -> list[Any]:
         try:
             return [self._dataset[index]]

@@ -16,7 +16,8 @@ from privet.privacy import Guarantee, Neighbours
 from privet.randomness import Random
 from privet.solvers.descent import shown
 from privet.torch.batches import Examples
-from privet.torch.network_checks import PerExample, losses_of
+from privet.torch.gradient_ways import PerExample
+from privet.torch.network_checks import losses_of
 from privet.torch.private_gradient import moved
 from privet.torch.private_training import PrivateTraining
 

@@ -14,20 +14,15 @@ from privet.plan import Meter, Plan
 from privet.privacy import Guarantee
 from privet.randomness import Random
 from privet.torch.batches import Part, Rows
-from privet.torch.network_checks import (
-    check_modules,
-    check_precision,
-    check_unchanged,
-    one_each,
-    trainable,
-    try_on_made_up,
-)
-from privet.torch.stand_ins import ExampleLoop as ClippedGradients
-from privet.torch.stand_ins import PerExample
-from privet.torch.stand_ins import PlainNoise as FloatNoise
+from privet.torch.clipped_gradients import ClippedGradients
+from privet.torch.float_noise import FloatNoise
+from privet.torch.gradient_ways import PerExample
+from privet.torch.lattice_noise import FLOAT_SUMS, LatticeNoise
+from privet.torch.network_checks import check_precision, trainable, try_on
+from privet.torch.noise_ahead import NoiseAhead
 
-IDEAL = "the noise, of 32 bits, is taken for ideal Gaussian noise, and sums of 32 bits for exact"
 ALONE = "model and loss treat each example by itself: tried on made-up ones, not proven"
+NoiseKind = type[FloatNoise] | type[LatticeNoise]
 
 
 class PrivateGradient:
@@ -43,6 +38,7 @@ class PrivateGradient:
     per_example : from the model and a batch, the vector of losses, one for each example
     plan : e.g. `gradient_plan(...)`, calibrated to a budget
     batch_size : the public divisor; that of the plan if left out
+    noise : `FloatNoise`, drawn on a spare core while the model computes, or `LatticeNoise`, exact and slower
     random : the cryptographic generator if left out
 
     Examples
@@ -72,16 +68,15 @@ class PrivateGradient:
         *,
         batch_size: float | None = None,
         micro_batch: int | None = None,
+        noise: NoiseKind = FloatNoise,
         random: Random | None = None,
     ) -> None:
-        self._losses = one_each(per_example)
-        self._engine = ClippedGradients(model, self._losses, micro_batch=micro_batch)
         self._model, self._batch_size = model, batch_size
-        self._kept = trainable(model)
-        self._statistics = check_modules(model)
-        self._size = sum(p.numel() for p in self._kept.values())
+        self._size = sum(p.numel() for p in trainable(model).values())
+        self._engine = ClippedGradients(model, per_example, micro_batch=micro_batch)
         self.meter = Meter(plan, random=random)
-        self._noise = FloatNoise(self.meter.random)
+        self._noise = noise(self.meter.random)
+        self._ahead = NoiseAhead(self._noise, self._size) if isinstance(self._noise, FloatNoise) else None
         self._open: str | None = None
 
     @property
@@ -103,14 +98,14 @@ class PrivateGradient:
         """Charge the next step and draw its batch out of `count` examples; None for all of them. Private."""
         name = self._next()
         found = self.meter.open(name, count=count)
-        self._open = name
+        self._begin(name)
         return found
 
     def draw_elsewhere(self) -> None:
         """Charge the next step, whose batch somebody else draws, as the plan says."""
         name = self._next()
         self.meter.open_elsewhere(name)
-        self._open = name
+        self._begin(name)
 
     def write(self, batch: Any) -> None:
         """The noisy mean gradient of the drawn examples, written to `p.grad` of each trainable parameter.
@@ -123,23 +118,25 @@ class PrivateGradient:
             raise InvalidParameter("""Expected a batch that was drawn for this step, got none drawn: what is summed
                 would not be what was charged. Call draw() before each write().""")
         check_precision(self._model)
-        check_unchanged(self._model, self._kept)
-        if self._statistics:
-            check_modules(self._model)
         rule = self.meter.rule(name)
         total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule)
         stddev = self.meter.float_noise(name, clip=rule.clip, size=self._size, within=within)
         self._open = None
         divisor = self._batch_size or self.plan.batch_size(name)
+        if self._ahead is not None:
+            self._ahead.add_(total, stddev)
+        else:
+            for share in total:
+                self._noise.add_(share, stddev)
         for parameter, share in zip(self._engine.parameters, total, strict=True):
-            parameter.grad = self._noise.add_(share, stddev).div_(divisor)
+            parameter.grad = share.div_(divisor).to(parameter.dtype)
 
-    def try_on(self, batch: Any) -> None:
-        """Try model, loss and clipping on made-up examples; refuses what cannot be trained in private."""
-        placed = moved(batch, self._engine.parameters[0].device)
-        try_on_made_up(self._model, self._losses, placed)
-        with torch.random.fork_rng(devices=[]):
-            self._engine.sum(placed, self.meter.rule(self._next()))
+    def prove(self, batch: Any) -> None:
+        """Try model and loss on made-up examples of these shapes; refuses what cannot be trained in private.
+
+        Without it they are tried on the shapes of the first batch that is written.
+        """
+        try_on(self._engine, moved(batch, self._engine.parameters[0].device))
 
     def clear_frozen(self, optimizer: Optimizer) -> None:
         """Forget gradients of parameters that are not trained here: an optimiser would step on them without noise."""
@@ -151,7 +148,13 @@ class PrivateGradient:
 
     def guarantee(self, *, delta: float | None = None, assumptions: tuple[str, ...] = ()) -> Guarantee:
         """What all steps of the plan promise, however many were made."""
-        return self.meter.guarantee(delta=delta, assumptions=(IDEAL, ALONE, *assumptions))
+        held = dict.fromkeys((*self._noise.assumptions, FLOAT_SUMS))
+        return self.meter.guarantee(delta=delta, assumptions=(*held, ALONE, *assumptions))
+
+    def _begin(self, name: str) -> None:
+        self._open = name
+        if self._ahead is not None:
+            self._ahead.prepare()
 
     def _next(self) -> str:
         name = self.meter.next_name

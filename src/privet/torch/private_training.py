@@ -17,9 +17,11 @@ from privet.randomness import Random
 from privet.sampling import Sampling
 from privet.torch.batch_source import ORDER, DrawnBatch, Source
 from privet.torch.batches import Collate
+from privet.torch.float_noise import FloatNoise
+from privet.torch.gradient_ways import PerExample
 from privet.torch.network_checkpoint import Checkpoint
-from privet.torch.network_checks import PerExample, check_optimizer, losses_of, made_up, trainable
-from privet.torch.private_gradient import PrivateGradient
+from privet.torch.network_checks import check_optimizer, losses_of, trainable
+from privet.torch.private_gradient import NoiseKind, PrivateGradient
 from privet.torch.step_journal import StepJournal
 from privet.torch.training_facts import batches_of, charged, check_source, passes, plan_digest, public_records, spent
 from privet.torch.training_plan import Phase, training_plan
@@ -57,6 +59,7 @@ class PrivateTraining:
     ema : decay of a running average of weights, `run.averaged()`
     account, label : an `Account` that is charged for the whole plan, before any step
     journal : a file that counts the steps; needed for `save` and `resume`
+    noise : `FloatNoise`, or `LatticeNoise`, exact and slower
 
     Examples
     --------
@@ -98,6 +101,7 @@ class PrivateTraining:
         account: Account | None = None,
         label: str = "training",
         journal: str | Path | None = None,
+        noise: NoiseKind = FloatNoise,
         random: Random | None = None,
     ) -> None:
         losses, source = losses_of(loss, per_example), Source.of(dataset, collate)
@@ -115,7 +119,7 @@ class PrivateTraining:
             sampling=scheme,
             phases=phases,
         )
-        self._set_up(model, optimizer, source, losses, plan, float(size), example, collate, micro_batch, random)
+        self._set_up(model, optimizer, source, losses, plan, float(size), example, micro_batch, noise, random)
         self._average: WeightAverage | None = None if ema is None else WeightAverage(trainable(model), decay=ema)
         self._journal: StepJournal | None = None
         if journal is not None:
@@ -139,6 +143,7 @@ class PrivateTraining:
         collate: Collate | None = None,
         example: Any = None,
         micro_batch: int | None = None,
+        noise: NoiseKind = FloatNoise,
         random: Random | None = None,
     ) -> "PrivateTraining":
         """Go on with a run from the checkpoint at `path`, whose weights and optimiser state are loaded.
@@ -150,9 +155,7 @@ class PrivateTraining:
         losses, source = losses_of(loss, per_example), Source.of(dataset, collate)
         check_source(found.plan, source)
         run = cls.__new__(cls)
-        run._set_up(
-            model, optimizer, source, losses, found.plan, found.batch_size, example, collate, micro_batch, random
-        )
+        run._set_up(model, optimizer, source, losses, found.plan, found.batch_size, example, micro_batch, noise, random)
         run._journal = StepJournal.reopen(journal, plan=plan_digest(found.plan), run=found.run)
         run._private.meter.resume(source.next_pass(charged(run._journal, found.made), found.plan), clips=found.clips)
         model.load_state_dict(found.model)
@@ -173,17 +176,16 @@ class PrivateTraining:
         plan: Plan,
         batch_size: float,
         example: Any,
-        collate: Collate | None,
         micro_batch: int | None,
+        noise: NoiseKind,
         random: Random | None,
     ) -> None:
         """Check what is public, and try model and loss on made-up examples."""
         check_optimizer(optimizer, model)
         self._private = PrivateGradient(
-            model, losses, plan, batch_size=batch_size, micro_batch=micro_batch, random=random
+            model, losses, plan, batch_size=batch_size, micro_batch=micro_batch, noise=noise, random=random
         )
-        shown = source.examples.first() if example is None else example
-        self._private.try_on(made_up(shown, collate or source.examples.collate))
+        self._private.prove(source.examples.of_two(source.examples.first() if example is None else example))
         self.model, self.optimizer, self._source, self._batch_size = model, optimizer, source, batch_size
         self._assumed = ((SHAPES,) if example is None else ()) + ((ORDER,) if source.loader else ())
         self._order = source.order()
