@@ -246,6 +246,57 @@ def test_a_fixed_seed_repeats_a_run_and_nothing_else_does() -> None:
     assert not torch.equal(weights(None), weights(None))
 
 
+class Readable:
+    """Rows, one of which may be anything at all."""
+
+    def __init__(self, place: int, odd: Any) -> None:
+        self.x, self.y = data(60).tensors
+        self.place, self.odd = place, odd
+
+    def __len__(self) -> int:
+        return 60
+
+    def __getitem__(self, index: int) -> Any:
+        if index != self.place:
+            return self.x[index], self.y[index]
+        if isinstance(self.odd, Exception):
+            raise self.odd
+        return self.odd
+
+
+def test_a_run_replayed_on_a_neighbour_differs_by_at_most_the_clip_in_each_step() -> None:
+    """Same batches and noise, weights held still: one example zeroed out moves no noisy sum by more than the clip.
+
+    Zeroed out is an example that cannot be read; its neighbours are ordinary, huge, NaN, ragged or out of range.
+    """
+
+    def sums(odd: Any) -> list[Any]:
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        asked: dict[str, Any] = {"steps": 12, "batch_size": 30, "clip": 0.7, "epsilon": 5.0}
+        asked["example"] = (torch.zeros(3), torch.tensor(0))
+        random = fixed_seed_invalidates_guarantee(11)
+        run = training(Readable(7, odd), model, optimizer, random=random, **asked)
+        found = []
+        for batch in run:
+            run.step(batch)
+            found.append(30.0 * torch.cat([p.grad.reshape(-1) for p in model.parameters()]))  # type: ignore[union-attr]
+        return found
+
+    empty = sums(ValueError("unreadable"))
+    label = torch.tensor(1)
+    odd = [(torch.tensor([9e3, -1.0, 2.0]), label), (torch.full((3,), math.nan), label), (torch.ones(5), label)]
+    odd += [(torch.full((3,), 3e38), label), (torch.ones(3), torch.tensor(77)), (torch.full((3,), math.inf), label)]
+    farthest = []
+    for neighbour in odd:
+        moved = [float((a - b).norm()) for a, b in zip(sums(neighbour), empty, strict=True)]
+        assert max(moved) <= 0.7 * (1 + 1e-4)
+        farthest.append(max(moved))
+    assert farthest[0] > 0.69  # the clip is reached, by an ordinary large one
+    assert max(farthest[1], farthest[2], farthest[4], farthest[5]) < 1e-4  # and these are nothing
+
+
 # -- batches of others -------------------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ from privet.torch.network_checks import check_precision, trainable, try_on
 from privet.torch.noise_ahead import NoiseAhead
 
 ALONE = "model and loss treat each example by itself: tried on made-up ones, not proven"
+_WORTH_A_THREAD = 1 << 16  # numbers whose noise takes longer than to ask another thread for it
 NoiseKind = type[FloatNoise] | type[LatticeNoise]
 
 
@@ -76,7 +77,9 @@ class PrivateGradient:
         self._engine = ClippedGradients(model, per_example, micro_batch=micro_batch)
         self.meter = Meter(plan, random=random)
         self._noise = noise(self.meter.random)
-        self._ahead = NoiseAhead(self._noise, self._size) if isinstance(self._noise, FloatNoise) else None
+        self._ours = frozenset(id(p) for p in self._engine.parameters)
+        spare = isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD
+        self._ahead = NoiseAhead(self._noise, self._size) if spare else None
         self._open: str | None = None
 
     @property
@@ -140,10 +143,9 @@ class PrivateGradient:
 
     def clear_frozen(self, optimizer: Optimizer) -> None:
         """Forget gradients of parameters that are not trained here: an optimiser would step on them without noise."""
-        ours = {id(p) for p in self._engine.parameters}
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                if id(parameter) not in ours:
+                if id(parameter) not in self._ours:
                     parameter.grad = None
 
     def guarantee(self, *, delta: float | None = None, assumptions: tuple[str, ...] = ()) -> Guarantee:
@@ -165,7 +167,7 @@ class PrivateGradient:
 
     def _sum(self, parts: list[Part], rule: Bounding) -> tuple[list[Tensor], int]:
         """Σ over all parts; one on which the model raises is taken apart until only the guilty are left out."""
-        total = [torch.zeros_like(p, dtype=torch.float32) for p in self._engine.parameters]
+        total: list[Tensor] = []
         within, waiting, device = 0, list(parts), self._engine.parameters[0].device
         while waiting:
             part = waiting.pop()
@@ -177,9 +179,10 @@ class PrivateGradient:
                 waiting.extend(part.halves())
                 continue
             within += found.within
-            for sum_, share in zip(total, found.gradients, strict=True):
+            for sum_, share in zip(total, found.gradients, strict=bool(total)):
                 sum_ += share
-        return total, within
+            total = total or list(found.gradients)
+        return total or [torch.zeros_like(p, dtype=torch.float32) for p in self._engine.parameters], within
 
 
 def as_parts(batch: Any) -> list[Part]:
@@ -211,4 +214,6 @@ def _piece(leaf: Any, at: slice) -> Any:
 
 def moved(batch: Any, device: torch.device) -> Any:
     """The batch on the model's device."""
+    if isinstance(batch, tuple | list) and all(isinstance(leaf, Tensor) and leaf.device == device for leaf in batch):
+        return batch
     return tree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, Tensor) else leaf, batch)
