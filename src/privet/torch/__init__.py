@@ -1,5 +1,6 @@
 """Neural networks in PyTorch, trained privately: the same plan, meter and accountants, another sum."""
 
+from privet.torch.adaptive_moments import AdamBC
 from privet.torch.batches import Examples
 from privet.torch.clipped_gradients import ClippedGradients, ClippedSum, clipped_sum
 from privet.torch.compatible import make_compatible
@@ -13,6 +14,7 @@ from privet.torch.private_training import PrivateTraining
 from privet.torch.training_plan import Phase, training_plan
 
 __all__ = [
+    "AdamBC",
     "ClippedGradients",
     "ClippedSum",
     "Examples",

@@ -42,9 +42,8 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
     return found
 
 
-def check_precision(model: nn.Module) -> None:
+def check_precision(kind: str) -> None:
     """Refuse 16-bit floats of the narrow kind: they need a loss scaler, which skips steps as the data have it."""
-    kind = next(model.parameters()).device.type
     if torch.is_autocast_enabled(kind) and torch.get_autocast_dtype(kind) == torch.float16:
         raise InvalidParameter("""Expected autocast to bfloat16, or none, got float16: it overflows, a GradScaler then
             skips the step, and that depends on the data. Use torch.autocast(..., dtype=torch.bfloat16).""")

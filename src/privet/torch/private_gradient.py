@@ -13,6 +13,7 @@ from privet.errors import InvalidParameter, PrivetError
 from privet.plan import Meter, Plan
 from privet.privacy import Guarantee
 from privet.randomness import Random
+from privet.torch.adaptive_moments import AdamBC
 from privet.torch.batches import Part, Rows
 from privet.torch.clipped_gradients import ClippedGradients
 from privet.torch.float_noise import FloatNoise
@@ -56,7 +57,7 @@ class PrivateGradient:
     >>> while private.steps_left:
     ...     drawn = torch.from_numpy(private.draw(1000))
     ...     private.write((x[drawn], y[drawn]))
-    ...     optimizer.step()
+    ...     private.step(optimizer)
     >>> round(private.guarantee(delta=1e-6).epsilon, 2)
     4.28
     """
@@ -81,6 +82,7 @@ class PrivateGradient:
         spare = isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD
         self._ahead = NoiseAhead(self._noise, self._size) if spare else None
         self._open: str | None = None
+        self.noise_stddev = 0.0  # of each number that was written last
 
     @property
     def plan(self) -> Plan:
@@ -120,12 +122,13 @@ class PrivateGradient:
         if name is None:
             raise InvalidParameter("""Expected a batch that was drawn for this step, got none drawn: what is summed
                 would not be what was charged. Call draw() before each write().""")
-        check_precision(self._model)
+        check_precision(self._engine.parameters[0].device.type)
         rule = self.meter.rule(name)
         total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule)
         stddev = self.meter.float_noise(name, clip=rule.clip, size=self._size, within=within)
         self._open = None
         divisor = self._batch_size or self.plan.batch_size(name)
+        self.noise_stddev = stddev / divisor
         if self._ahead is not None:
             self._ahead.add_(total, stddev)
         else:
@@ -141,12 +144,18 @@ class PrivateGradient:
         """
         try_on(self._engine, moved(batch, self._engine.parameters[0].device))
 
-    def clear_frozen(self, optimizer: Optimizer) -> None:
-        """Forget gradients of parameters that are not trained here: an optimiser would step on them without noise."""
+    def step(self, optimizer: Optimizer) -> None:
+        """Let the optimiser step on what was written; `AdamBC` is told how much noise that has.
+
+        Gradients of parameters that are not trained here are forgotten: it would step on them without noise.
+        """
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 if id(parameter) not in self._ours:
                     parameter.grad = None
+        if isinstance(optimizer, AdamBC):
+            optimizer.noise_stddev = self.noise_stddev
+        optimizer.step()
 
     def guarantee(self, *, delta: float | None = None, assumptions: tuple[str, ...] = ()) -> Guarantee:
         """What all steps of the plan promise, however many were made."""

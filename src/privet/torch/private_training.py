@@ -229,8 +229,7 @@ class PrivateTraining:
                 run.step(batch)`.""")
         self._private.write(batch.parts)
         self._drawn = None
-        self._private.clear_frozen(self.optimizer)
-        self.optimizer.step()
+        self._private.step(self.optimizer)
         if self._average is not None:
             self._average.update()
 
