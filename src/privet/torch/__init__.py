@@ -1,6 +1,7 @@
 """Neural networks in PyTorch, trained privately: the same plan, meter and accountants, another sum."""
 
 from privet.torch.adaptive_moments import AdamBC
+from privet.torch.batch_planner import Choice, Choices, plan_training
 from privet.torch.batches import Examples
 from privet.torch.clipped_gradients import ClippedGradients, ClippedSum, clipped_sum
 from privet.torch.compatible import make_compatible
@@ -15,6 +16,8 @@ from privet.torch.training_plan import Phase, training_plan
 
 __all__ = [
     "AdamBC",
+    "Choice",
+    "Choices",
     "ClippedGradients",
     "ClippedSum",
     "Examples",
@@ -29,5 +32,6 @@ __all__ = [
     "clipped_sum",
     "fit",
     "make_compatible",
+    "plan_training",
     "training_plan",
 ]
