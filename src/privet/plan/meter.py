@@ -9,7 +9,7 @@ import numpy as np
 from privet.arrays import IntArray, Vector
 from privet.clipping import Adaptive, Bounding, LatticeSum
 from privet.errors import InvalidParameter, PrivetError
-from privet.noise import add_gaussian
+from privet.noise import CorrelatedSums, add_gaussian
 from privet.plan.influence import Computed, Reach, unit_clip
 from privet.plan.plan import Plan
 from privet.plan.release import Release
@@ -55,6 +55,7 @@ class Meter:
         self._made: Counter[str] = Counter()
         self._open: Release | None = None
         self._clips: dict[str, float] = {}  # of adaptive clipping, as they stand
+        self._correlated: dict[str, CorrelatedSums] = {}
         # Asked once: at every step, what kind a bound is would take as long as the sum of a small table.
         self._rules = {release.name: release.bound for release in plan.releases if isinstance(release.bound, Bounding)}
         self._stddevs: dict[str, float] = {}
@@ -69,6 +70,9 @@ class Meter:
 
     def skip(self, name: str) -> None:
         """Count the next release, which must be `name`, without making it: what is public already needs no noise."""
+        if name in self.plan and self.plan[name].correlation is not None:
+            raise InvalidParameter(f"""Expected every release of {name!r} to be made, got one to leave out: its noise is
+                correlated over all of them, and a record's later steps would come too soon. Release it.""")
         self._counted(name)
 
     def _counted(self, name: str) -> Release:
@@ -121,6 +125,8 @@ class Meter:
         """The open release: a sum over records, with its noise. Its clip must be the one that was planned."""
         release, stddev = self._close_sum(name, total)
         units = np.atleast_1d(total.units)
+        if release.correlation is not None:
+            return self._correlate(release, total, stddev).reshape(total.units.shape)
         noisy = add_gaussian(units, step=total.step, noise_stddev=stddev, random=self.random)
         if isinstance(release.bound, Adaptive):
             self._adapt(name, release.bound, total)
@@ -134,6 +140,9 @@ class Meter:
         Theorem: as a vector a symmetric matrix is (diagonal, √2 × upper triangle), so that its Frobenius norm is the
         vector's norm, and the upper triangle needs only 1/√2 of the noise.
         """
+        if self.plan[name].correlation is not None:
+            raise InvalidParameter(f"""Expected independent noise for a symmetric matrix, got {name!r}, whose noise is
+                correlated: it would not be what was planned. Leave its correlation out.""")
         _, stddev = self._close_sum(name, total)
         size = len(total.units)
         above, diagonal = np.triu_indices(size, 1), np.diag_indices(size)
@@ -215,6 +224,25 @@ class Meter:
                 {total.clip:g}: the noise was calibrated to the former. Bound records as the plan says.""")
         release = self._close(name, total.units.size)
         return release, math.nextafter(self.noise_stddev(name), math.inf)
+
+    def _correlate(self, release: Release, total: LatticeSum, stddev: float) -> Vector:
+        """The open release with its noise, which is correlated with that of the releases of its name before."""
+        name, strategy = release.name, release.correlation
+        if name not in self._correlated and strategy is not None:
+            self._correlated[name] = CorrelatedSums(
+                strategy,
+                steps=self.plan.times(name),
+                size=total.units.size,
+                clip=total.clip,
+                noise_stddev=stddev,
+                step=total.step,
+                max_records=self.plan.max_records(name),
+            )
+        sums = self._correlated[name]
+        if sums.step != total.step or sums.size != total.units.size or sums.done + 1 != self._made[name]:
+            raise InvalidParameter(f"""Expected sums of one size on one lattice for {name!r}, at every step, got others,
+                or one that was left out: its noise is correlated over all of them. Sum up each step alike.""")
+        return sums.release(total.units, random=self.random)
 
     def _adapt(self, name: str, first: Adaptive, total: LatticeSum) -> None:
         """Release the count of gradients within the clip, and move the clip."""
