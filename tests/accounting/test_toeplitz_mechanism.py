@@ -32,7 +32,7 @@ def exact_square(column: list[float], steps: int, times: int, apart: int) -> Fra
                 for signs in itertools.product((-1, 1), repeat=size - 1):
                     turned = zip(chosen, (1, *signs), strict=True)
                     pairs = list(turned)
-                    rows = [sum(sign * c[t - s] for s, sign in pairs if s <= t) for t in range(steps)]
+                    rows = [sum((sign * c[t - s] for s, sign in pairs if s <= t), Fraction(0)) for t in range(steps)]
                     most = max(most, sum((row * row for row in rows), Fraction(0)))
     return most
 

@@ -26,7 +26,7 @@ from privet.noise import (
 )
 from privet.randomness import fixed_seed_invalidates_guarantee
 
-STRATEGIES = [
+STRATEGIES: list[Any] = [
     banded_square_root(5),
     banded_inverse_square_root(5),
     banded_inverse_square_root(12, momentum=0.9),
@@ -201,6 +201,11 @@ def test_a_step_that_was_interrupted_ends_the_run() -> None:
         sums.release(zero, random=Interrupted())
     with pytest.raises(InvalidParameter, match="interrupted"):
         sums.release(zero, random=fixed_seed_invalidates_guarantee(1))
+    noise = CorrelatedNoise(banded_square_root(3), noise_stddev=1.0, steps=9, random=Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        noise.next(1)
+    with pytest.raises(InvalidParameter, match="interrupted"):
+        noise.next(1)
 
 
 def test_noise_is_never_copied_or_saved() -> None:

@@ -22,7 +22,7 @@ from privet.noise import (
     running_error,
 )
 
-STRATEGIES = [
+STRATEGIES: list[Any] = [
     banded_square_root(5),
     banded_square_root(7, momentum=0.9),
     banded_inverse_square_root(6),

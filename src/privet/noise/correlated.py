@@ -71,18 +71,19 @@ class CorrelatedNoise(NeverSaved):
     (5,)
     """
 
-    __slots__ = ("_filter", "noise_stddev", "random")
+    __slots__ = ("_count", "_filter", "noise_stddev", "random")
 
     def __init__(self, strategy: Strategy, *, noise_stddev: float, steps: int, random: Random | None = None) -> None:
         because, use = "without noise nothing is private", "Set it from the plan."
         self.noise_stddev = positive("noise_stddev", noise_stddev, because=because, use=use)
         self.random = random if random is not None else system_random()
-        self._filter = NoiseFilter(strategy, steps=steps)
+        self._filter, self._count = NoiseFilter(strategy, steps=steps), StepCount(steps)
 
     def next(self, size: int) -> Floats:
         """The noise of the next step: `size` numbers, as many at each."""
-        fresh = rounded_gaussian(self.random, 2.0**30, size) * (self.noise_stddev * 2.0**-30)
-        found: Floats = self._filter.next(fresh)
+        with self._count:
+            fresh = rounded_gaussian(self.random, 2.0**30, size) * (self.noise_stddev * 2.0**-30)
+            found: Floats = self._filter.next(fresh)
         return found
 
 

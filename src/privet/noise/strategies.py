@@ -70,7 +70,8 @@ class Banded(_Bands):
 
     def bounds(self, steps: int) -> Floats:
         """Upper bounds of the absolute values of C's first column."""
-        return np.abs(np.array(self.coefficients[: _steps(steps)]))
+        found: Floats = np.abs(np.array(self.coefficients[: _steps(steps)]))
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -110,7 +111,8 @@ class InverseBanded(_Bands):
             raise InvalidParameter(f"""Expected coefficients whose inverse is bounded over {count:,} steps, got ones
                 that outgrow all floats: no finite noise hides a record. Use ones whose absolute values after the first
                 are at most 1 together.""")
-        return found * np.exp(np.arange(count) * ((self.bands + 2) * 2.0**-52))
+        raised: Floats = found * np.exp(np.arange(count) * ((self.bands + 2) * 2.0**-52))
+        return raised
 
 
 Strategy: TypeAlias = Banded | InverseBanded

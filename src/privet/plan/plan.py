@@ -13,6 +13,7 @@ from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.clipping import Bounding
 from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter
+from privet.noise import Strategy
 from privet.plan.correlation import explain
 from privet.plan.release import Release
 from privet.privacy import (
@@ -231,6 +232,7 @@ def gradient_plan(
     neighbours: Neighbours,
     sampling: Sampling = FullBatch(),  # noqa: B008  # a frozen value without state
     noise_multiplier: float = math.nan,
+    correlation: Strategy | None = None,
     unit: Unit = "record",
 ) -> Plan:
     """A plan of noisy gradients alone: how batches are drawn, how a record is bounded, what noise, how many steps.
@@ -254,6 +256,7 @@ def gradient_plan(
         noise_multiplier=noise_multiplier,
         times=whole("steps", steps, because=because, use=use),
         sampling=sampling,
+        correlation=correlation,
     )
     count = whole("records", records, because="sums are divided by it", use="Pass a public number of records.")
     return Plan(releases=(gradients,), records=count, neighbours=neighbours, unit=unit)
