@@ -5,6 +5,7 @@ from privet.torch.batch_planner import Choice, Choices, plan_training
 from privet.torch.batches import Examples
 from privet.torch.clipped_gradients import ClippedGradients, ClippedSum, clipped_sum
 from privet.torch.compatible import make_compatible
+from privet.torch.correlated_tensors import CorrelatedTensors
 from privet.torch.fit_network import Fitted, fit
 from privet.torch.float_noise import FloatNoise
 from privet.torch.lattice_noise import LatticeNoise
@@ -21,6 +22,7 @@ __all__ = [
     "Choices",
     "ClippedGradients",
     "ClippedSum",
+    "CorrelatedTensors",
     "Examples",
     "Fitted",
     "FloatNoise",
