@@ -1,5 +1,6 @@
 """Features and targets as numbers. Refused by declared type and shape only; a cell that is no number is NaN."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from privet.data.columns import array_of, cells_of, column_of, declared_as, is_o
 from privet.errors import InvalidParameter
 
 _MOST_COLUMNS = 2**22  # then a squared norm in units of 2^-15 is below 2^52, an exact float
+_ROWS = 1 << 11  # taken together
 _VALUES = 1 << 17  # looked at together: a block and what is made of it stay in a core's own cache
 
 
@@ -74,6 +76,30 @@ def vector(y: Any, rows: int | None = None, *, name: str = "y") -> NDArray[np.fl
             numbers with a public list of classes first.""")
     check_length(cells, rows, name)
     return np.ascontiguousarray(Numbers().read(cells), dtype=np.float64)
+
+
+def columns_at(columns: Sequence[NDArray[Any]], places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Columns of numbers at some places, as (columns, places) floats; what is not finite is NaN. Private.
+
+    Some rows at a time, so that columns which share memory, as those of one array do, are fetched once.
+
+    Examples
+    --------
+    >>> columns_at(np.array([[1.0, 2.0], [3.0, np.inf], [5.0, 6.0]]).T, np.array([0, 1]))
+    array([[ 1.,  3.],
+           [ 2., nan]])
+    """
+    found = np.empty((len(columns), len(places)))
+    with np.errstate(all="ignore"):
+        for first in range(0, len(places), _ROWS):
+            part = places[first : first + _ROWS]
+            for values, column in zip(found, columns, strict=True):
+                values[first : first + len(part)] = column[part]
+    for values in found:
+        infinite = np.isinf(values)
+        if infinite.any():
+            values[infinite] = np.nan
+    return found
 
 
 def check_length(cells: Cells, rows: int | None, name: str) -> None:

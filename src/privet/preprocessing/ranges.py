@@ -119,10 +119,10 @@ class RangeFinder:
         values = [x if hull is None else np.clip(x, *hull) for x, hull in zip(values, hulls, strict=True)]
         units = [_unit(hull) for hull in hulls]
         meter.open(octaves, count=len(values[0]))
-        noisy = meter.noisy_counts(
-            octaves,
-            np.stack([octave_counts((x - origin) / size) for x, (origin, size) in zip(values, units, strict=True)]),
+        parts = (
+            x if hull is None else (x - unit[0]) / unit[1] for x, hull, unit in zip(values, hulls, units, strict=True)
         )
+        noisy = meter.noisy_counts(octaves, np.stack([octave_counts(x) for x in parts]))
         stddev = meter.noise_stddev(octaves)
         records = _records(meter, len(values[0]), noisy, rate)
         inside = [hull is not None for hull in hulls]
