@@ -152,6 +152,19 @@ class Numbers(Reader):
         return super()._objects(cells)
 
 
+class RawNumbers(Numbers):
+    """As `Numbers`, but an array of numbers stays what it is: whoever uses it counts infinite ones as missing.
+
+    Examples
+    --------
+    >>> RawNumbers().read(np.array([3, 2], dtype=np.int8)).dtype, RawNumbers().read(["3", "Jane Doe"])
+    (dtype('int8'), array([ 3., nan]))
+    """
+
+    def _plain(self, cells: NDArray[Any]) -> NDArray[Any]:
+        return cells
+
+
 class Codes(Reader):
     """Cells as positions in a public code book: -1 for a missing cell, `other` for a name that is not listed.
 

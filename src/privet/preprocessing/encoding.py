@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privet.arrays import IntArray, Vector
-from privet.data.cells import Codes, Numbers, Reader
+from privet.data.cells import Codes, Numbers, RawNumbers, Reader
 from privet.data.columns import cells_of
 from privet.data.tables import header, is_table, read
 from privet.errors import InvalidParameter
+from privet.preprocessing.row_maps import PerColumn
 from privet.preprocessing.scaling import scaling_from
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
+_ROWS = 1 << 12  # whose numbers are read together
 Slot = tuple[int, IntArray, Vector, IntArray]
 Value = Callable[[Column, Vector], Vector]
 
@@ -41,7 +43,15 @@ def feature_names(schema: Schema) -> list[str]:
 def encode(schema: Schema, table: Any, *, as_csr: bool = False) -> Any:
     """The table as rows of norm at most 1: (records, features) float64, dense or CSR. Private."""
     scale = row_scale(len(schema.columns))
-    return _filled(schema, table, as_csr=as_csr, constant=scale, value=lambda column, x: _scaled(column, x) * scale)
+    check_known(schema)
+    columns = read(table, {name: _reader(column) for name, column in schema.columns.items()})
+    count, width = len(next(iter(columns.values()))), len(feature_names(schema))
+    slots = _slots(schema, columns, lambda column, x: _scaled(column, x) * scale)
+    if as_csr:
+        return _csr(list(slots), count, width, scale)
+    rows = _placed(np.zeros((count, width)), slots, missing=0.0)
+    rows[:, -1] = scale
+    return rows
 
 
 def features(schema: Schema, table: Any) -> Vector:
@@ -49,7 +59,12 @@ def features(schema: Schema, table: Any) -> Vector:
 
     Their ranges are `feature_bounds`. Private.
     """
-    return np.asarray(_filled(schema, table, as_csr=False, constant=None, value=lambda column, x: x))
+    check_known(schema)
+    readers = {name: RawNumbers() if _is_plain(column) else _reader(column) for name, column in schema.columns.items()}
+    columns = read(table, readers)
+    rows = np.zeros((len(next(iter(columns.values()))), len(feature_names(schema)) - 1))
+    _copy_numbers(schema, columns, rows)
+    return _placed(rows, _slots(schema, columns, lambda column, x: x), missing=np.nan)
 
 
 def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
@@ -91,31 +106,53 @@ def _reader(column: Column) -> Reader:
     return Numbers() if isinstance(column, Number) else Codes(column.values or ())
 
 
-def _filled(schema: Schema, table: Any, *, as_csr: bool, constant: float | None, value: Value) -> Any:
-    """Each column's features in their places, and a constant after them if there is one."""
-    check_known(schema)
-    columns = read(table, {name: _reader(column) for name, column in schema.columns.items()})
-    count = len(next(iter(columns.values())))
-    width = len(feature_names(schema)) - (constant is None)
-    slots = _slots(schema, columns, value)
-    if as_csr:
-        return _csr(list(slots), count, width, constant or 0.0)
-    rows = np.zeros((count, width))
-    for place, places, values, missing in slots:
+def _is_plain(column: Column) -> bool:
+    """Whether a column is one feature, its value itself."""
+    return isinstance(column, Number) and not column.log and column.missing != "indicator"
+
+
+def _copy_numbers(schema: Schema, columns: dict[str, NDArray[Any]], rows: Vector) -> None:
+    """Columns that are one feature, within their range and NaN if not finite, to their places; and out of `columns`.
+
+    Some rows at a time, so that columns which share memory, as those of one array do, are fetched once.
+    """
+    low, high = np.full(rows.shape[1], -np.inf), np.full(rows.shape[1], np.inf)
+    found, place = [], 0
+    for name, column in schema.columns.items():
+        if isinstance(column, Number) and _is_plain(column):
+            low[place], high[place] = ends_of(column)
+            found.append((place, columns.pop(name)))
+        place += _width(column)
+    ranges = PerColumn(low, high)
+    with np.errstate(all="ignore"):
+        for first in range(0, len(rows) if found else 0, _ROWS):
+            block = rows[first : first + _ROWS]
+            for place, values in found:
+                block[:, place] = values[first : first + _ROWS]
+            wide, (least, most) = ranges.beside(block)
+            infinite = np.isinf(wide)
+            if infinite.any():
+                wide[infinite] = np.nan
+            np.maximum(wide, least, out=wide)  # of NaN, NaN
+            np.minimum(wide, most, out=wide)
+
+
+def _placed(rows: Vector, slots: Iterator[Slot], *, missing: float) -> Vector:
+    """The rows with each column's features in their places."""
+    for place, places, values, absent in slots:
         held = np.flatnonzero(places >= 0)
         rows[held, places[held]] = values[held]
-        if missing.size:  # else there may be no such place: a category of which no name is known, at the end
-            rows[missing, place] = np.nan if constant is None else 0.0
-    if constant is not None:
-        rows[:, -1] = constant
+        if absent.size:  # else there may be no such place: a category of which no name is known, at the end
+            rows[absent, place] = missing
     return rows
 
 
 def _slots(schema: Schema, columns: dict[str, NDArray[Any]], value: Value) -> Iterator[Slot]:
-    """One column after the other; what is done with is dropped, so that the table is not in memory twice."""
+    """One column that is left after the other; what is done with is dropped: the table is not in memory twice."""
     place = 0
     for name, column in schema.columns.items():
-        yield _slot(column, columns.pop(name), place, value)
+        if name in columns:
+            yield _slot(column, columns.pop(name), place, value)
         place += _width(column)
 
 
