@@ -1,5 +1,6 @@
 """Features and targets as numbers. Refused by declared type and shape only; a cell that is no number is NaN."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,19 @@ _ROWS = 1 << 11  # taken together
 _VALUES = 1 << 17  # looked at together: a block and what is made of it stay in a core's own cache
 
 
+class MadeRows(ABC):
+    """(records, features) floats that are made as they are asked for, none infinite; private.
+
+    Promise: a row depends on its own record alone, however many are asked for with it.
+    """
+
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def __getitem__(self, part: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+        """The rows of a slice, or at some places: an array that nobody else holds."""
+
+
 def matrix(X: Any, *, name: str = "X", columns: int | None = None) -> Any:
     """`X` as (records, features) floats, dense or CSR; a cell that is no finite number is NaN. Private.
 
@@ -24,8 +38,9 @@ def matrix(X: Any, *, name: str = "X", columns: int | None = None) -> Any:
     facts: the number of dimensions and of columns, and declared types (text, categories, dates, complex numbers); no
     error holds a cell.
     Edges: float64 and float32 arrays and CSR matrices of those types are returned as they are, not copied, unless some
-    value is infinite; all else becomes float64. A list declares no shape: it has `columns` columns, or without that as
-    many as most of its rows, which is then taken as public; an item that is no such row is a record of missing cells.
+    value is infinite; so are `MadeRows`; all else becomes float64. A list declares no shape: it has `columns` columns,
+    or without that as many as most of its rows, which is then taken as public; an item that is no such row is a record
+    of missing cells.
 
     Parameters
     ----------
@@ -41,7 +56,10 @@ def matrix(X: Any, *, name: str = "X", columns: int | None = None) -> Any:
            [ 5., nan],
            [nan, nan]])
     """
-    if sparse.issparse(X):
+    found: Any
+    if isinstance(X, MadeRows):
+        found = X
+    elif sparse.issparse(X):
         found = _from_sparse(X, name)
     elif (names := names_of(X)) is not None:
         found = _from_frame(X, names, name)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import is_whole, positive, whole
 from privet.arrays import IntArray, Vector
-from privet.data import matrix
+from privet.data import MadeRows, matrix
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.defaults import Task
 from privet.estimators.intervals import WithIntervals
@@ -207,7 +207,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             classes=self._class_count(None),
             people=people,
             weighted=weighted or self._weighs_classes,
-            sparse=not isinstance(table, np.ndarray),
+            sparse=not isinstance(table, np.ndarray | MadeRows),
         )
 
     def _assumed(self, X: Any) -> tuple[str, ...]:

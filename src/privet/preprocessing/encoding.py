@@ -1,7 +1,7 @@
 """Rows of bounded features and targets, by public facts alone: each of its own record only, a row of norm at most 1."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privet.arrays import IntArray, Vector
-from privet.data.cells import Codes, Numbers, RawNumbers, Reader
+from privet.data.cells import Codes, Numbers, Reader
 from privet.data.columns import cells_of
 from privet.data.tables import header, is_table, read
 from privet.errors import InvalidParameter
-from privet.preprocessing.row_maps import PerColumn
 from privet.preprocessing.scaling import scaling_from
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
-_ROWS = 1 << 12  # whose numbers are read together
 Slot = tuple[int, IntArray, Vector, IntArray]
 Value = Callable[[Column, Vector], Vector]
 
@@ -44,27 +42,14 @@ def encode(schema: Schema, table: Any, *, as_csr: bool = False) -> Any:
     """The table as rows of norm at most 1: (records, features) float64, dense or CSR. Private."""
     scale = row_scale(len(schema.columns))
     check_known(schema)
-    columns = read(table, {name: _reader(column) for name, column in schema.columns.items()})
+    columns = read(table, {name: reader_of(column) for name, column in schema.columns.items()})
     count, width = len(next(iter(columns.values()))), len(feature_names(schema))
     slots = _slots(schema, columns, lambda column, x: _scaled(column, x) * scale)
     if as_csr:
         return _csr(list(slots), count, width, scale)
-    rows = _placed(np.zeros((count, width)), slots, missing=0.0)
+    rows = placed(np.zeros((count, width)), slots, missing=0.0)
     rows[:, -1] = scale
     return rows
-
-
-def features(schema: Schema, table: Any) -> Vector:
-    """The table in its own units: numbers (after log1p where the schema says log), NaN for missing ones; 0/1 blocks.
-
-    Their ranges are `feature_bounds`. Private.
-    """
-    check_known(schema)
-    readers = {name: RawNumbers() if _is_plain(column) else _reader(column) for name, column in schema.columns.items()}
-    columns = read(table, readers)
-    rows = np.zeros((len(next(iter(columns.values()))), len(feature_names(schema)) - 1))
-    _copy_numbers(schema, columns, rows)
-    return _placed(rows, _slots(schema, columns, lambda column, x: x), missing=np.nan)
 
 
 def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
@@ -73,7 +58,7 @@ def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
     ends: list[tuple[float, float]] = []
     for column in schema.columns.values():
         own = [number_ends(column)] if isinstance(column, Number) else []
-        ends += own + [(0.0, 1.0)] * (_width(column) - len(own))
+        ends += own + [(0.0, 1.0)] * (width_of(column) - len(own))
     low, high = np.array(ends).T
     return low, high
 
@@ -102,42 +87,12 @@ def check_extra(schema: Schema, table: Any) -> None:
         )
 
 
-def _reader(column: Column) -> Reader:
+def reader_of(column: Column) -> Reader:
+    """How cells of a column are read."""
     return Numbers() if isinstance(column, Number) else Codes(column.values or ())
 
 
-def _is_plain(column: Column) -> bool:
-    """Whether a column is one feature, its value itself."""
-    return isinstance(column, Number) and not column.log and column.missing != "indicator"
-
-
-def _copy_numbers(schema: Schema, columns: dict[str, NDArray[Any]], rows: Vector) -> None:
-    """Columns that are one feature, within their range and NaN if not finite, to their places; and out of `columns`.
-
-    Some rows at a time, so that columns which share memory, as those of one array do, are fetched once.
-    """
-    low, high = np.full(rows.shape[1], -np.inf), np.full(rows.shape[1], np.inf)
-    found, place = [], 0
-    for name, column in schema.columns.items():
-        if isinstance(column, Number) and _is_plain(column):
-            low[place], high[place] = ends_of(column)
-            found.append((place, columns.pop(name)))
-        place += _width(column)
-    ranges = PerColumn(low, high)
-    with np.errstate(all="ignore"):
-        for first in range(0, len(rows) if found else 0, _ROWS):
-            block = rows[first : first + _ROWS]
-            for place, values in found:
-                block[:, place] = values[first : first + _ROWS]
-            wide, (least, most) = ranges.beside(block)
-            infinite = np.isinf(wide)
-            if infinite.any():
-                wide[infinite] = np.nan
-            np.maximum(wide, least, out=wide)  # of NaN, NaN
-            np.minimum(wide, most, out=wide)
-
-
-def _placed(rows: Vector, slots: Iterator[Slot], *, missing: float) -> Vector:
+def placed(rows: Vector, slots: Iterable[Slot], *, missing: float) -> Vector:
     """The rows with each column's features in their places."""
     for place, places, values, absent in slots:
         held = np.flatnonzero(places >= 0)
@@ -148,21 +103,21 @@ def _placed(rows: Vector, slots: Iterator[Slot], *, missing: float) -> Vector:
 
 
 def _slots(schema: Schema, columns: dict[str, NDArray[Any]], value: Value) -> Iterator[Slot]:
-    """One column that is left after the other; what is done with is dropped: the table is not in memory twice."""
+    """One column after the other; what is done with is dropped, so that the table is not in memory twice."""
     place = 0
     for name, column in schema.columns.items():
-        if name in columns:
-            yield _slot(column, columns.pop(name), place, value)
-        place += _width(column)
+        yield slot(column, columns.pop(name), place, value)
+        place += width_of(column)
 
 
-def _width(column: Column) -> int:
+def width_of(column: Column) -> int:
+    """How many features a column is."""
     return (1 if isinstance(column, Number) else len(column.values or ())) + (column.missing == "indicator")
 
 
-def _slot(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Slot:
+def slot(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Slot:
     """Where a column begins; each record's one feature that is not 0, its place (-1: none) and value; who has none."""
-    absent = place + _width(column) - 1 if column.missing == "indicator" else -1
+    absent = place + width_of(column) - 1 if column.missing == "indicator" else -1
     one = value(Category(values=("1",)), np.ones(1))[0]
     if isinstance(column, Category):
         none = np.empty(0, dtype=np.int64)
