@@ -156,7 +156,7 @@ def test_long_tables_are_encoded_cell_by_cell() -> None:
     strided[[0, 4_095, 4_096, 9_000], 0] = np.inf, -np.inf, np.nan, 1e300
     odd: list[Any] = rng.normal(0, 3, count).tolist()
     odd[5:8] = ["1.5", "Jane Doe", 10**400]
-    table = {
+    table: dict[str, Any] = {
         "strided": strided[:, 0],
         "whole": rng.integers(-9, 9, count),
         "job": rng.choice(["baker", "smith", "Jane Doe"], count),
@@ -166,7 +166,7 @@ def test_long_tables_are_encoded_cell_by_cell() -> None:
         "gone": np.where(rng.random(count) < 0.1, np.inf, strided[:, 1]),
         "odd": odd,
     }
-    kinds = {"job": Category(values=("baker", "smith")), "log": Number(low=0, high=5, log=True)}
+    kinds: dict[str, Any] = {"job": Category(values=("baker", "smith")), "log": Number(low=0, high=5, log=True)}
     kinds["gone"] = Number(low=-4, high=4, missing="indicator")
     schema = Schema(columns={name: kinds.get(name, Number(low=-4, high=4)) for name in table})
     before = strided.copy()

@@ -21,6 +21,15 @@ class MadeRows(ABC):
     """(records, features) floats that are made as they are asked for, none infinite; private.
 
     Promise: a row depends on its own record alone, however many are asked for with it.
+
+    Examples
+    --------
+    >>> class Ones(MadeRows):
+    ...     shape = (4, 2)
+    ...     def __getitem__(self, part):
+    ...         return np.ones(self.shape)[part]
+    >>> matrix(Ones())[1:3].tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
     """
 
     shape: tuple[int, int]

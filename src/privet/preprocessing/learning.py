@@ -102,22 +102,26 @@ class SchemaLearner:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of which something is learnt."""
-        return self.schema.unknown + tuple(name for name in self.inside if name not in self.schema.unknown)
+        unknown = self.schema.unknown
+        return unknown + tuple(name for name in self.inside if name not in unknown)
 
     @property
     def target(self) -> tuple[str, ...]:
         """The target, if it is one of numbers whose range is learnt; else empty."""
-        return tuple(name for name in self.columns if isinstance(self._facts[name], Target) and not self._is_name(name))
+        facts = self._facts
+        return tuple(name for name in self.columns if isinstance(facts[name], Target) and not _is_name(facts[name]))
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Features whose range is learnt."""
-        return tuple(name for name in self.columns if not self._is_name(name) and name not in self.target)
+        facts = self._facts
+        return tuple(name for name in self.columns if not _is_name(facts[name]) and not isinstance(facts[name], Target))
 
     @property
     def names(self) -> tuple[str, ...]:
         """Columns whose names are learnt."""
-        return tuple(name for name in self.columns if self._is_name(name))
+        facts = self._facts
+        return tuple(name for name in self.columns if _is_name(facts[name]))
 
     @property
     def weight(self) -> float:
@@ -213,8 +217,9 @@ class SchemaLearner:
         return found + ([(self._names, float(len(self.names)))] if self.names else [])
 
     def _ranges(self, what: str, columns: tuple[str, ...]) -> RangeFinder:
-        log = frozenset(name for name in columns if getattr(self._facts[name], "log", False))
-        hulls = tuple(ends_of(self._facts[name]) if name in self.inside else None for name in columns)  # type: ignore[arg-type]
+        facts = self._facts
+        log = frozenset(name for name in columns if getattr(facts[name], "log", False))
+        hulls = tuple(ends_of(facts[name]) if name in self.inside else None for name in columns)  # type: ignore[arg-type]
         return RangeFinder(columns=columns, log=log, tail=self.tail, what=what, hulls=hulls)
 
     @property
@@ -238,9 +243,9 @@ class SchemaLearner:
         target = self.schema.target
         return {**self.schema.columns, **({target.column: target} if target else {})}
 
-    def _is_name(self, name: str) -> bool:
-        fact = self._facts[name]
-        return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
+
+def _is_name(fact: Column | Target) -> bool:
+    return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
 
 
 def learn_schema(

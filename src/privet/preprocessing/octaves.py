@@ -53,7 +53,7 @@ def octave_counts(values: Vector, *, hull: tuple[float, float] | None = None) ->
         bits >>= np.uint64(52)
         found = np.bincount(bits.view(np.int64), minlength=1 << 12)
         if found[_TOP] or found[-1]:
-            zeros += np.count_nonzero(_in_units(values[first : first + _BLOCK], hull) == 0)
+            zeros += int(np.count_nonzero(_in_units(values[first : first + _BLOCK], hull) == 0))
         fields += found
     fields[[_TOP, -1]] = 0
     fields[0] += zeros
