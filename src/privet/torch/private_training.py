@@ -15,6 +15,7 @@ from privet.plan import Plan
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
 from privet.sampling import Sampling
+from privet.torch.augmentation import Augment
 from privet.torch.batch_source import ORDER, DrawnBatch, Source
 from privet.torch.batches import Collate
 from privet.torch.float_noise import FloatNoise
@@ -55,6 +56,7 @@ class PrivateTraining:
     sampling : how batches are drawn, Poisson if left out; `phases` : parts with a noise and a clip of their own
     collate : from a list of examples, a batch; it must treat each by itself
     example : a made-up example, for its shapes; else they are read off the first one, and are public
+    augment : several changed copies of each example, averaged before the clip
     micro_batch : most examples at once in memory
     ema : decay of a running average of weights, `run.averaged()`
     account, label : an `Account` that is charged for the whole plan, before any step
@@ -96,6 +98,7 @@ class PrivateTraining:
         phases: Sequence[Phase] = (),
         collate: Collate | None = None,
         example: Any = None,
+        augment: Augment | None = None,
         micro_batch: int | None = None,
         ema: float | None = None,
         account: Account | None = None,
@@ -119,7 +122,8 @@ class PrivateTraining:
             sampling=scheme,
             phases=phases,
         )
-        self._set_up(model, optimizer, source, losses, plan, float(size), example, micro_batch, noise, random)
+        settings = {"micro_batch": micro_batch, "augment": augment, "noise": noise, "random": random}
+        self._set_up(model, optimizer, source, losses, plan, float(size), example, settings)
         self._average: WeightAverage | None = None if ema is None else WeightAverage(trainable(model), decay=ema)
         self._journal: StepJournal | None = None
         if journal is not None:
@@ -142,6 +146,7 @@ class PrivateTraining:
         per_example: PerExample | None = None,
         collate: Collate | None = None,
         example: Any = None,
+        augment: Augment | None = None,
         micro_batch: int | None = None,
         noise: NoiseKind = FloatNoise,
         random: Random | None = None,
@@ -155,7 +160,8 @@ class PrivateTraining:
         losses, source = losses_of(loss, per_example), Source.of(dataset, collate)
         check_source(found.plan, source)
         run = cls.__new__(cls)
-        run._set_up(model, optimizer, source, losses, found.plan, found.batch_size, example, micro_batch, noise, random)
+        settings = {"micro_batch": micro_batch, "augment": augment, "noise": noise, "random": random}
+        run._set_up(model, optimizer, source, losses, found.plan, found.batch_size, example, settings)
         run._journal = StepJournal.reopen(journal, plan=plan_digest(found.plan), run=found.run)
         run._private.meter.resume(source.next_pass(charged(run._journal, found.made), found.plan), clips=found.clips)
         model.load_state_dict(found.model)
@@ -176,15 +182,11 @@ class PrivateTraining:
         plan: Plan,
         batch_size: float,
         example: Any,
-        micro_batch: int | None,
-        noise: NoiseKind,
-        random: Random | None,
+        settings: dict[str, Any],
     ) -> None:
         """Check what is public, and try model and loss on made-up examples."""
         check_optimizer(optimizer, model)
-        self._private = PrivateGradient(
-            model, losses, plan, batch_size=batch_size, micro_batch=micro_batch, noise=noise, random=random
-        )
+        self._private = PrivateGradient(model, losses, plan, batch_size=batch_size, **settings)
         self._private.prove(source.examples.of_two(source.examples.first() if example is None else example))
         self.model, self.optimizer, self._source, self._batch_size = model, optimizer, source, batch_size
         self._assumed = ((SHAPES,) if example is None else ()) + ((ORDER,) if source.loader else ())
