@@ -49,7 +49,6 @@ class Augment:
         )
         found = self.change(copied)
         if length(found) != count * self.copies:
-            raise ValueError(
-                "an augmentation must return as many examples as it gets"
-            )  # refused at set-up, else left out
+            # refused at set-up; of data, the examples whose fault it is are left out
+            raise ValueError("an augmentation must return as many examples as it gets")
         return found, torch.full((count,), self.copies)

@@ -83,8 +83,9 @@ class PrivateGradient:
         self.meter = Meter(plan, random=random)
         self._noise = noise(self.meter.random)
         self._ours = frozenset(id(p) for p in self._engine.parameters)
-        spare = isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD
-        self._ahead = NoiseAhead(self._noise, self._size) if spare else None
+        self._ahead: NoiseAhead | None = None
+        if isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD:
+            self._ahead = NoiseAhead(self._noise, self._size)
         self._open: str | None = None
         self.noise_stddev = 0.0  # of each number that was written last
 
@@ -185,7 +186,7 @@ class PrivateGradient:
         while waiting:
             part = waiting.pop()
             try:
-                found = self._of(moved(part.batch, device), rule)
+                found = self._of(moved(part.batch, device), rule, getattr(part, "sizes", None))
             except (PrivetError, MemoryError, torch.OutOfMemoryError):
                 raise  # a refusal on public facts, or a machine too small: no example's own doing
             except Exception:  # noqa: BLE001  # a label out of range, a shape that does not fit: it would tell
@@ -197,11 +198,11 @@ class PrivateGradient:
             total = total or list(found.gradients)
         return total or [torch.zeros_like(p, dtype=torch.float32) for p in self._engine.parameters], within
 
-    def _of(self, batch: Any, rule: Bounding) -> ClippedSum:
+    def _of(self, batch: Any, rule: Bounding, sizes: Tensor | None) -> ClippedSum:
         if self._augment is None:
-            return self._engine.sum(batch, rule)
-        copies, sizes = self._augment.applied(batch)
-        return self._engine.sum(copies, rule, sizes=sizes)
+            return self._engine.sum(batch, rule, sizes=sizes)
+        copies, each = self._augment.applied(batch)
+        return self._engine.sum(copies, rule, sizes=each if sizes is None else sizes * self._augment.copies)
 
 
 def as_parts(batch: Any) -> list[Part]:
