@@ -1,6 +1,7 @@
 """Neural networks in PyTorch, trained privately: the same plan, meter and accountants, another sum."""
 
 from privet.torch.adaptive_moments import AdamBC
+from privet.torch.augmentation import Augment
 from privet.torch.batch_planner import Choice, Choices, plan_training
 from privet.torch.batches import Examples
 from privet.torch.clipped_gradients import ClippedGradients, ClippedSum, clipped_sum
@@ -18,6 +19,7 @@ from privet.torch.training_plan import Phase, training_plan
 
 __all__ = [
     "AdamBC",
+    "Augment",
     "Choice",
     "Choices",
     "ClippedGradients",

@@ -14,8 +14,9 @@ from privet.plan import Meter, Plan
 from privet.privacy import Guarantee
 from privet.randomness import Random
 from privet.torch.adaptive_moments import AdamBC
+from privet.torch.augmentation import CHANGES, Augment
 from privet.torch.batches import Part, Rows
-from privet.torch.clipped_gradients import ClippedGradients
+from privet.torch.clipped_gradients import ClippedGradients, ClippedSum
 from privet.torch.float_noise import FloatNoise
 from privet.torch.gradient_ways import PerExample
 from privet.torch.lattice_noise import FLOAT_SUMS, LatticeNoise
@@ -40,6 +41,8 @@ class PrivateGradient:
     per_example : from the model and a batch, the vector of losses, one for each example
     plan : e.g. `gradient_plan(...)`, calibrated to a budget
     batch_size : the public divisor; that of the plan if left out
+    micro_batch : most examples at once in memory; it changes no result
+    augment : several changed copies of each example, averaged before the clip
     noise : `FloatNoise`, drawn on a spare core while the model computes, or `LatticeNoise`, exact and slower
     random : the cryptographic generator if left out
 
@@ -70,17 +73,19 @@ class PrivateGradient:
         *,
         batch_size: float | None = None,
         micro_batch: int | None = None,
+        augment: Augment | None = None,
         noise: NoiseKind = FloatNoise,
         random: Random | None = None,
     ) -> None:
-        self._model, self._batch_size = model, batch_size
+        self._batch_size, self._augment = batch_size, augment
         self._size = sum(p.numel() for p in trainable(model).values())
         self._engine = ClippedGradients(model, per_example, micro_batch=micro_batch)
         self.meter = Meter(plan, random=random)
         self._noise = noise(self.meter.random)
         self._ours = frozenset(id(p) for p in self._engine.parameters)
-        spare = isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD
-        self._ahead = NoiseAhead(self._noise, self._size) if spare else None
+        self._ahead: NoiseAhead | None = None
+        if isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD:
+            self._ahead = NoiseAhead(self._noise, self._size)
         self._open: str | None = None
         self.noise_stddev = 0.0  # of each number that was written last
 
@@ -142,7 +147,7 @@ class PrivateGradient:
 
         Without it they are tried on the shapes of the first batch that is written.
         """
-        try_on(self._engine, moved(batch, self._engine.parameters[0].device))
+        try_on(self._engine, moved(batch, self._engine.parameters[0].device), self._augment)
 
     def step(self, optimizer: Optimizer) -> None:
         """Let the optimiser step on what was written; `AdamBC` is told how much noise that has.
@@ -159,7 +164,7 @@ class PrivateGradient:
 
     def guarantee(self, *, delta: float | None = None, assumptions: tuple[str, ...] = ()) -> Guarantee:
         """What all steps of the plan promise, however many were made."""
-        held = dict.fromkeys((*self._noise.assumptions, FLOAT_SUMS))
+        held = dict.fromkeys((*self._noise.assumptions, FLOAT_SUMS, *(() if self._augment is None else (CHANGES,))))
         return self.meter.guarantee(delta=delta, assumptions=(*held, ALONE, *assumptions))
 
     def _begin(self, name: str) -> None:
@@ -181,7 +186,7 @@ class PrivateGradient:
         while waiting:
             part = waiting.pop()
             try:
-                found = self._engine.sum(moved(part.batch, device), rule)
+                found = self._of(moved(part.batch, device), rule, getattr(part, "sizes", None))
             except (PrivetError, MemoryError, torch.OutOfMemoryError):
                 raise  # a refusal on public facts, or a machine too small: no example's own doing
             except Exception:  # noqa: BLE001  # a label out of range, a shape that does not fit: it would tell
@@ -192,6 +197,12 @@ class PrivateGradient:
                 sum_ += share
             total = total or list(found.gradients)
         return total or [torch.zeros_like(p, dtype=torch.float32) for p in self._engine.parameters], within
+
+    def _of(self, batch: Any, rule: Bounding, sizes: Tensor | None) -> ClippedSum:
+        if self._augment is None:
+            return self._engine.sum(batch, rule, sizes=sizes)
+        copies, each = self._augment.applied(batch)
+        return self._engine.sum(copies, rule, sizes=each if sizes is None else sizes * self._augment.copies)
 
 
 def as_parts(batch: Any) -> list[Part]:

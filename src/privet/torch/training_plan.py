@@ -10,7 +10,7 @@ from privet._checks import is_number, positive, whole
 from privet.clipping import Bounding, Clip
 from privet.errors import InvalidParameter
 from privet.plan import Plan, Release
-from privet.privacy import Budget, Neighbours, check_neighbours
+from privet.privacy import Budget, Neighbours, Unit, check_neighbours
 from privet.sampling import Passes, Poisson, Sampling
 
 
@@ -52,6 +52,7 @@ def training_plan(
     neighbours: Neighbours = "add_remove",
     sampling: Sampling | None = None,
     phases: Sequence[Phase] = (),
+    unit: Unit = "record",
 ) -> Plan:
     """The plan of `steps` private gradients, with the least noise that meets the budget.
 
@@ -65,6 +66,7 @@ def training_plan(
     neighbours : the relation
     sampling : how batches are drawn; Poisson if left out
     phases : parts with a noise and a clip of their own, in order
+    unit : whom the run protects; of "person", `records` and `batch_size` count people
 
     Examples
     --------
@@ -97,7 +99,7 @@ def training_plan(
                 it would be left out. Raise its share, or the steps.""")
         releases.append(Release(name=name, bound=bound, times=last - first, **common))
         ratios[name] = phase.noise
-    plan = Plan(releases=tuple(releases), records=count, neighbours=check_neighbours(neighbours))
+    plan = Plan(releases=tuple(releases), records=count, neighbours=check_neighbours(neighbours), unit=unit)
     return plan.calibrated(budget, ratios=_mapping(ratios))
 
 
