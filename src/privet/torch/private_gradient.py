@@ -17,11 +17,13 @@ from privet.torch.adaptive_moments import AdamBC
 from privet.torch.augmentation import CHANGES, Augment
 from privet.torch.batches import Part, Rows
 from privet.torch.clipped_gradients import ClippedGradients, ClippedSum
+from privet.torch.correlated_tensors import CorrelatedTensors
 from privet.torch.float_noise import FloatNoise
 from privet.torch.gradient_ways import PerExample
 from privet.torch.lattice_noise import FLOAT_SUMS, LatticeNoise
 from privet.torch.network_checks import check_precision, trainable, try_on
 from privet.torch.noise_ahead import NoiseAhead
+from privet.torch.processes import Processes
 
 ALONE = "model and loss treat each example by itself: tried on made-up ones, not proven"
 _WORTH_A_THREAD = 1 << 16  # numbers whose noise takes longer than to ask another thread for it
@@ -84,8 +86,12 @@ class PrivateGradient:
         self._noise = noise(self.meter.random)
         self._ours = frozenset(id(p) for p in self._engine.parameters)
         self._ahead: NoiseAhead | None = None
-        if isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD:
+        independent = all(release.correlation is None for release in plan.releases)
+        if isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD and independent:
             self._ahead = NoiseAhead(self._noise, self._size)
+        self._correlated: dict[str, CorrelatedTensors] = {}
+        self._processes = Processes()
+        self._processes.start_alike(model)
         self._open: str | None = None
         self.noise_stddev = 0.0  # of each number that was written last
 
@@ -107,12 +113,15 @@ class PrivateGradient:
     def draw(self, count: int) -> IntArray | None:
         """Charge the next step and draw its batch out of `count` examples; None for all of them. Private."""
         name = self._next()
-        found = self.meter.open(name, count=count)
+        found = self._processes.part(self.meter.open(name, count=count), count)
         self._begin(name)
         return found
 
     def draw_elsewhere(self) -> None:
         """Charge the next step, whose batch somebody else draws, as the plan says."""
+        if self._processes.count > 1:
+            raise InvalidParameter("""Expected a dataset in several processes, got a DataLoader: each process would read
+                another order. Pass the dataset itself, and Poisson batches are drawn from it.""")
         name = self._next()
         self.meter.open_elsewhere(name)
         self._begin(name)
@@ -130,17 +139,35 @@ class PrivateGradient:
         check_precision(self._engine.parameters[0].device.type)
         rule = self.meter.rule(name)
         total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule)
-        stddev = self.meter.float_noise(name, clip=rule.clip, size=self._size, within=within)
+        within = self._processes.total(within)
+        correlation = self.plan[name].correlation
+        stddev = self.meter.float_noise(name, clip=rule.clip, size=self._size, within=within, correlation=correlation)
         self._open = None
         divisor = self._batch_size or self.plan.batch_size(name)
         self.noise_stddev = stddev / divisor
-        if self._ahead is not None:
+        if self._processes.first:
+            self._add_noise(name, total, stddev)
+        self._processes.add_up(total)
+        if self._processes.count > 1 and self.meter.clips:
+            self.meter.resume(self.steps_made, clips=self._processes.told(self.meter.clips))
+        for parameter, share in zip(self._engine.parameters, total, strict=True):
+            parameter.grad = share.div_(divisor).to(parameter.dtype)
+
+    def _add_noise(self, name: str, total: list[Tensor], stddev: float) -> None:
+        correlation = self.plan[name].correlation
+        if correlation is not None:
+            if name not in self._correlated:
+                if not isinstance(self._noise, FloatNoise):
+                    raise InvalidParameter("""Expected FloatNoise where noise is correlated, got another: there is no
+                        exact form for tensors yet. Leave noise= out.""")
+                times = self.plan.times(name)
+                self._correlated[name] = CorrelatedTensors(correlation, steps=times, fresh=self._noise)
+            self._correlated[name].add_(total, stddev)
+        elif self._ahead is not None:
             self._ahead.add_(total, stddev)
         else:
             for share in total:
                 self._noise.add_(share, stddev)
-        for parameter, share in zip(self._engine.parameters, total, strict=True):
-            parameter.grad = share.div_(divisor).to(parameter.dtype)
 
     def prove(self, batch: Any) -> None:
         """Try model and loss on made-up examples of these shapes; refuses what cannot be trained in private.

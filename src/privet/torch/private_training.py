@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from privet.clipping import Bounding
 from privet.errors import InvalidParameter, NoAmplification
 from privet.ledger import Account
+from privet.noise import Strategy
 from privet.plan import Plan
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
@@ -24,6 +25,7 @@ from privet.torch.gradient_ways import PerExample
 from privet.torch.network_checkpoint import Checkpoint
 from privet.torch.network_checks import check_optimizer, losses_of, trainable
 from privet.torch.private_gradient import NoiseKind, PrivateGradient
+from privet.torch.processes import Processes
 from privet.torch.step_journal import StepJournal
 from privet.torch.training_plan import Phase, training_plan
 from privet.torch.weight_average import WeightAverage
@@ -53,7 +55,8 @@ class PrivateTraining:
     clip : most norm of one example's gradient, or a rule: `Clip`, `Automatic`, `Adaptive`
     neighbours, records : the relation. With `records`, a public guess of the number of examples, it is "add_remove",
         unless told otherwise; without, the number of examples is public, and it is "zero_out", at the same cost
-    sampling : how batches are drawn, Poisson if left out; `phases` : parts with a noise and a clip of their own
+    sampling : how batches are drawn, Poisson if left out; `phases` : parts with a noise and a clip of their own;
+        `correlation` : of the noise over steps (docs/correlated-noise.md)
     collate : from a list of examples, a batch; it must treat each by itself
     groups : whose each example is, for a promise about people: `batch_size` and `records` then count people, and a
         person's share is the mean gradient of all rows, clipped
@@ -98,6 +101,7 @@ class PrivateTraining:
         records: int | None = None,
         sampling: Sampling | None = None,
         phases: Sequence[Phase] = (),
+        correlation: Strategy | None = None,
         collate: Collate | None = None,
         groups: Any = None,
         example: Any = None,
@@ -124,18 +128,22 @@ class PrivateTraining:
             neighbours=relation,
             sampling=scheme,
             phases=phases,
+            correlation=correlation,
             unit=source.unit,
         )
         settings = {"micro_batch": micro_batch, "augment": augment, "noise": noise, "random": random}
         self._set_up(model, optimizer, source, losses, plan, float(size), example, settings)
         self._average: WeightAverage | None = None if ema is None else WeightAverage(trainable(model), decay=ema)
         self._journal: StepJournal | None = None
+        Processes().once(lambda: self._charge(plan, account, label, journal))
+        if source.loader is not None:
+            warnings.warn(NoAmplification.__doc__ or "", NoAmplification, stacklevel=2)
+
+    def _charge(self, plan: Plan, account: Account | None, label: str, journal: str | Path | None) -> None:
         if journal is not None:
             self._journal = StepJournal.create(journal, plan=facts.plan_digest(plan))
         if account is not None:
             facts.reserve(account, plan, label, self._journal)
-        if source.loader is not None:
-            warnings.warn(NoAmplification.__doc__ or "", NoAmplification, stacklevel=2)
 
     @classmethod
     def resume(
