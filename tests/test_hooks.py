@@ -27,6 +27,7 @@ SEEN = {
     "CustomFeatures.function": "rows, to map them; their norms are clipped afterwards",
     "bounded_table.prepare": "rows, as above; by the library's own scaling",
     "calibrate.family": "a public number",
+    "NoiseFilter.zeros": "a shape, which is public",
     "RenyiFilter.admits.cost": "a public number",
     "RenyiFilter.spend.cost": "a public number",
     "best_attack.profile": "a public number",
