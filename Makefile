@@ -10,7 +10,7 @@ PEERS := .venv-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-torch test test-fast test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals lint format docs clean
+.PHONY: help demo demo-torch test test-fast test-integrations test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -32,6 +32,9 @@ test-fast: $(VENV)/.with-test ## the tests that catch a broken build, without do
 
 test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 	$(VENV)/bin/python -m pytest -n 2 -m slow $(ARGS)
+
+test-integrations: $(VENV)/.with-integrations ## the examples for Lightning and Hugging Face, run and checked
+	$(VENV)/bin/python -m pytest tests/torch/test_integrations.py $(ARGS)
 
 bench: bench-accounting bench-descent bench-accuracy bench-intervals ## all benchmarks
 

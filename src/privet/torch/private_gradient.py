@@ -168,7 +168,7 @@ class PrivateGradient:
         elif self._size < _WORTH_A_THREAD and len(total) > 1:
             flat = torch.cat([share.reshape(-1) for share in total])
             self._noise.add_(flat, stddev)
-            for share, part in zip(total, flat.split([share.numel() for share in total]), strict=True):
+            for share, part in zip(total, torch.split(flat, [share.numel() for share in total]), strict=True):
                 share.copy_(part.view_as(share))
         else:
             for share in total:
