@@ -22,7 +22,8 @@ def zero_gradients(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def gradient(run: PrivateTraining) -> Tensor:
-    return torch.cat([p.grad.reshape(-1) for p in run.model.parameters() if p.grad is not None]) * 10
+    found: Tensor = torch.cat([p.grad.reshape(-1) for p in run.model.parameters() if p.grad is not None]) * 10
+    return found
 
 
 def started(**settings: object) -> PrivateTraining:
