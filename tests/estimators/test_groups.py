@@ -217,9 +217,9 @@ def test_what_is_learnt_reads_one_row_of_each(monkeypatch: pytest.MonkeyPatch) -
     rows: list[int] = []
     ranges, names = RangeFinder.learn, NameFinder.run
 
-    def spied_ranges(self: RangeFinder, values: Any, meter: Meter) -> Any:
+    def spied_ranges(self: RangeFinder, values: Any, meter: Meter, **sampled: Any) -> Any:
         rows.append(len(values[0]))
-        return ranges(self, values, meter)
+        return ranges(self, values, meter, **sampled)
 
     def spied_names(self: NameFinder, codes: Any, readers: Any, meter: Meter) -> Any:
         rows.append(len(codes["job"]))
