@@ -14,6 +14,7 @@ from privet.torch.lattice_noise import LatticeNoise
 from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.private_gradient import PrivateGradient
 from privet.torch.private_training import PrivateTraining
+from privet.torch.scaled_adam import ScaledAdam
 from privet.torch.softmax_regression import LossOf
 from privet.torch.training_plan import Phase, training_plan
 
@@ -35,6 +36,7 @@ __all__ = [
     "Phase",
     "PrivateGradient",
     "PrivateTraining",
+    "ScaledAdam",
     "clipped_sum",
     "fit",
     "make_compatible",

@@ -15,7 +15,7 @@ from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
 from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
 from privet.torch.scratch import Scratch
-from privet.torch.uses import Use
+from privet.torch.uses import Rows, Use
 
 _BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
 _NUMBERS = 11_000_000  # that a micro-batch may form for its examples, so that they stay near; measured
@@ -78,6 +78,7 @@ class ClippedGradients:
         self._numbers = 0  # that are formed for one example, as far as is known
         self.way = ""
         self._scratch = Scratch()
+        self._scales: list[Tensor] | None = None
         self._watched: tuple[tuple[str, nn.Module], ...] = ()
 
     def prove(self, batch: Any) -> None:
@@ -86,8 +87,15 @@ class ClippedGradients:
         self._watched = tuple(mixers(self.model))
 
     @torch.no_grad()
-    def sum(self, batch: Any, rule: Bounding, *, sizes: Tensor | None = None) -> ClippedSum:
-        """The sum over a batch; with `sizes`, so many neighbouring examples are one unit, and their mean is clipped."""
+    def sum(
+        self, batch: Any, rule: Bounding, *, sizes: Tensor | None = None, scales: list[Tensor] | None = None
+    ) -> ClippedSum:
+        """The sum over a batch; with `sizes`, so many neighbouring examples are one unit, and their mean is clipped.
+
+        With `scales`, public tensors of the parameters' shapes, gradients are multiplied by those before the clip, and
+        it is the scaled ones that are summed.
+        """
+        self._scales = scales
         if self._way is None:
             self.prove(batch)
         self._check_unchanged()
@@ -137,6 +145,8 @@ class ClippedGradients:
             if isinstance(error, MemoryError | torch.OutOfMemoryError) and length(batch) <= 1:
                 raise  # a machine too small for one example is no example's own doing
             return self._add_halves(batch, sizes, rule, totals)
+        if self._scales is not None:
+            uses = [_scaled(use, scale, self._scratch) for use, scale in zip(uses, self._scales, strict=True)]
         squared = torch.stack([use.squared_norms(self._scratch) for use in uses if use is not None] or [torch.zeros(1)])
         norms = squared.sum(0, dtype=torch.float64).sqrt_()
         if not math.isfinite(float(norms.sum())):
@@ -186,6 +196,10 @@ def _factors(norms: Tensor, squared: Tensor, rule: Bounding) -> Tensor:
     if chosen_by_rule is not None:
         most = torch.minimum(most, torch.as_tensor(chosen_by_rule, dtype=most.dtype, device=most.device))
     return (most * _BELOW).float()[None]
+
+
+def _scaled(use: Use | None, scale: Tensor, scratch: Scratch) -> Use | None:
+    return None if use is None else Rows(use.rows(scratch) * scale.reshape(-1), scale.shape)
 
 
 def _used(totals: list[Tensor], uses: list[Use | None]) -> Iterator[tuple[Tensor, Use]]:

@@ -24,6 +24,7 @@ from privet.torch.lattice_noise import FLOAT_SUMS, LatticeNoise
 from privet.torch.network_checks import check_precision, trainable, try_on
 from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.processes import Processes
+from privet.torch.scaled_adam import ScaledAdam
 
 ALONE = "model and loss treat each example by itself: tried on made-up ones, not proven"
 _WORTH_A_THREAD = 1 << 16  # numbers whose noise takes longer than to ask another thread for it
@@ -90,6 +91,8 @@ class PrivateGradient:
         if isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD and independent:
             self._ahead = NoiseAhead(self._noise, self._size)
         self._correlated: dict[str, CorrelatedTensors] = {}
+        self._scaled_by: ScaledAdam | None = None
+        self._scales: list[Tensor] | None = None
         self._processes = Processes()
         self._processes.start_alike(model)
         self._open: str | None = None
@@ -138,6 +141,7 @@ class PrivateGradient:
                 would not be what was charged. Call draw() before each write().""")
         check_precision(self._engine.parameters[0].device.type)
         rule = self.meter.rule(name)
+        self._scales = self._scaled_by.scales(self._engine.parameters) if self._scaled_by is not None else None
         total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule)
         within = self._processes.total(within)
         correlation = self.plan[name].correlation
@@ -150,6 +154,8 @@ class PrivateGradient:
         self._processes.add_up(total)
         if self._processes.count > 1 and self.meter.clips:
             self.meter.resume(self.steps_made, clips=self._processes.told(self.meter.clips))
+        for share, scale in zip(total, self._scales or (), strict=self._scales is not None):
+            share /= scale
         for parameter, share in zip(self._engine.parameters, total, strict=True):
             parameter.grad = share.div_(divisor).to(parameter.dtype)
 
@@ -180,6 +186,10 @@ class PrivateGradient:
         Without it they are tried on the shapes of the first batch that is written.
         """
         try_on(self._engine, moved(batch, self._engine.parameters[0].device), self._augment)
+
+    def scale_by(self, optimizer: Optimizer) -> None:
+        """Scale gradients before the clip, if it is `ScaledAdam` that steps on them."""
+        self._scaled_by = optimizer if isinstance(optimizer, ScaledAdam) else None
 
     def step(self, optimizer: Optimizer) -> None:
         """Let the optimiser step on what was written; `AdamBC` is told how much noise that has.
@@ -232,9 +242,11 @@ class PrivateGradient:
 
     def _of(self, batch: Any, rule: Bounding, sizes: Tensor | None) -> ClippedSum:
         if self._augment is None:
-            return self._engine.sum(batch, rule, sizes=sizes)
+            return self._engine.sum(batch, rule, sizes=sizes, scales=self._scales)
         copies, each = self._augment.applied(batch)
-        return self._engine.sum(copies, rule, sizes=each if sizes is None else sizes * self._augment.copies)
+        return self._engine.sum(
+            copies, rule, sizes=each if sizes is None else sizes * self._augment.copies, scales=self._scales
+        )
 
 
 def as_parts(batch: Any) -> list[Part]:

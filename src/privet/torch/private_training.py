@@ -194,6 +194,7 @@ class PrivateTraining:
         """Check what is public, and try model and loss on made-up examples."""
         check_optimizer(optimizer, model)
         self._private = PrivateGradient(model, losses, plan, batch_size=batch_size, **settings)
+        self._private.scale_by(optimizer)
         self._private.prove(source.examples.of_two(source.examples.first() if example is None else example))
         self.model, self.optimizer, self._source, self._batch_size = model, optimizer, source, batch_size
         self._assumed = ((SHAPES,) if example is None else ()) + source.assumed
