@@ -1,0 +1,218 @@
+"""Sums of clipped gradients of a network: one forward pass, one backward pass, one weighted product a layer."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from privet.clipping import Bounding, Clip
+from privet.errors import InvalidParameter
+from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
+from privet.torch.layer_clipping import PerLayer
+from privet.torch.proving import mixers, prove
+from privet.torch.recording import NotRecorded, trainable
+from privet.torch.uses import Use
+
+_BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
+_MEMORY = 1 << 25  # bytes of gradients of single examples that a micro-batch may hold
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedSum:
+    """Σ factor × gradient over a batch, a tensor a parameter, and how many were within the clip. Private: no noise yet.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from privet.clipping import Clip
+    >>> model = torch.nn.Linear(2, 1, bias=False)
+    >>> engine = ClippedGradients(model, lambda model, x: model(x).squeeze(1))
+    >>> found = engine.sum(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), Clip(clip=1.0))
+    >>> [round(value, 3) for value in found.gradients[0][0].tolist()], found.within
+    ([0.9, 1.2], 1)
+    """
+
+    gradients: tuple[Tensor, ...]
+    within: int
+
+
+class ClippedGradients:
+    """The sums of clipped per-example gradients of a model: those of a loop over examples, at little more than the
+    price of an ordinary step.
+
+    Promise: the share of each example in the sum has l2 norm at most the clip, up to rounding in float32; one that is
+    not finite contributes nothing; whatever is in a batch, nothing is raised. Before the first sum the model is proven,
+    on made-up examples of the same shapes, to treat examples independently, and its gradients to be those of a loop.
+    Neither the model nor its class, hooks or state dict are changed.
+    Theorem: docs/networks.md, "How gradients are clipped".
+
+    Parameters
+    ----------
+    model : any module; its parameters that require a gradient are the ones that are trained
+    per_example : of the model and a batch, the losses, one an example
+    micro_batch : how many examples are looked at at once; chosen to fit the cache if left out. It changes no result
+
+    Examples
+    --------
+    >>> import torch
+    >>> from privet.clipping import Clip
+    >>> loss = torch.nn.CrossEntropyLoss(reduction="none")
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    >>> engine = ClippedGradients(model, lambda model, batch: loss(model(batch[0]), batch[1]))
+    >>> total = engine.sum((torch.randn(16, 4), torch.randint(3, (16,))), Clip(clip=0.1))
+    >>> [tuple(gradient.shape) for gradient in total.gradients], engine.way
+    ([(8, 4), (8,), (3, 8), (3,)], 'book-keeping')
+    """
+
+    def __init__(self, model: nn.Module, per_example: PerExample, *, micro_batch: int | None = None) -> None:
+        self.model, self.per_example = model, per_example
+        named = trainable(model)
+        self.names: tuple[str, ...] = tuple(named)
+        self.parameters: tuple[nn.Parameter, ...] = tuple(named.values())
+        self._micro_batch = micro_batch
+        self._way: Way | None = None
+        self._row_bytes = 0  # of the gradients that are formed for one example
+        self.way = ""
+        self._watched: tuple[tuple[str, nn.Module], ...] = ()
+
+    def prove(self, batch: Any) -> None:
+        """Check the model on made-up examples of the shapes and types of `batch`, whose values are not read."""
+        self._way, self.way = prove(self.model, self.per_example, batch)
+        self._watched = tuple(mixers(self.model))
+
+    @torch.no_grad()
+    def sum(self, batch: Any, rule: Bounding, *, sizes: Tensor | None = None) -> ClippedSum:
+        """The sum over a batch; with `sizes`, so many neighbouring examples are one unit, and their mean is clipped."""
+        if self._way is None:
+            self.prove(batch)
+        self._check_unchanged()
+        totals = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in self.parameters]
+        within = 0
+        for examples, units in self._micro_batches(batch, sizes):
+            within += self._add(examples, units, rule, totals)
+        return ClippedSum(tuple(totals), within)
+
+    def _check_unchanged(self) -> None:
+        now = trainable(self.model)
+        if tuple(map(id, now.values())) != tuple(map(id, self.parameters)):
+            names = sorted(set(now) ^ set(self.names)) or ["some parameter"]
+            raise InvalidParameter(f"""Expected the trainable parameters that the model had at set-up, got others
+                ({", ".join(names[:3])}): their gradients would be neither clipped nor covered by the noise. Set
+                requires_grad and add layers before the run is made.""")
+        for name, module in self._watched:
+            if module.training:
+                raise InvalidParameter(f"""Expected {name!r} to stay in evaluation mode, as at set-up, got training
+                    mode: it would normalise by statistics of the batch, and mix examples. Call .eval() on it after
+                    model.train(), or use make_compatible(model).""")
+
+    def _micro_batches(self, batch: Any, sizes: Tensor | None) -> Iterator[tuple[Any, Tensor | None]]:
+        count = length(batch) if sizes is None else len(sizes)
+        if not count:
+            return
+        wanted = self._micro_batch or max(8, _MEMORY // max(self._row_bytes, 1))
+        pieces = -(-count // wanted)
+        ends = [round(count * piece / pieces) for piece in range(pieces + 1)]
+        for start, stop in pairwise(ends):
+            if sizes is None:
+                yield part(batch, start, stop), None
+            else:
+                first, last = int(sizes[:start].sum()), int(sizes[:stop].sum())
+                yield part(batch, first, last), sizes[start:stop]
+
+    def _add(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor]) -> int:
+        """Add the clipped gradients of a micro-batch to the totals; how many units were within the clip."""
+        count = length(batch) if sizes is None else len(sizes)
+        try:
+            uses = self._uses(batch, sizes)
+        except Exception:  # noqa: BLE001  # the model runs on made-up examples: it is these that it cannot read
+            return self._add_halves(batch, sizes, rule, totals, count)
+        squared = torch.stack([use.squared_norms() for use in uses if use is not None] or [torch.zeros(count)])
+        norms = squared.double().sum(0).sqrt()
+        if not bool(norms.isfinite().all()):
+            good = norms.isfinite().nonzero().squeeze(1)
+            if not len(good):
+                return 0
+            keep = good if sizes is None else _members(sizes, good)
+            return self._add(chosen(batch, keep), None if sizes is None else sizes[good.cpu()], rule, totals)
+        factors = _factors(norms, squared, rule)
+        for place, (total, use) in enumerate(_used(totals, uses)):
+            total += use.weighted(factors[place if len(factors) > 1 else 0])
+        self._row_bytes = 4 * sum(total.numel() for total, use in _used(totals, uses) if _forms_rows(use))
+        return int((norms <= rule.clip).sum())
+
+    def _uses(self, batch: Any, sizes: Tensor | None) -> list[Use | None]:
+        assert self._way is not None  # noqa: S101
+        try:
+            return self._way.uses(batch, sizes)
+        except NotRecorded:  # this batch takes another path through the model than the made-up ones did
+            from privet.torch.gradient_ways import Looped
+
+            return Looped(self.model, self.per_example).uses(batch, sizes)
+
+    def _add_halves(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor], count: int) -> int:
+        """The same in two halves, down to the example that cannot be read, which contributes nothing."""
+        if count <= 1:
+            return 0
+        half, within = count // 2, 0
+        for start, stop in ((0, half), (half, count)):
+            if sizes is None:
+                within += self._add(part(batch, start, stop), None, rule, totals)
+            else:
+                first, last = int(sizes[:start].sum()), int(sizes[:stop].sum())
+                within += self._add(part(batch, first, last), sizes[start:stop], rule, totals)
+        return within
+
+
+def _factors(norms: Tensor, squared: Tensor, rule: Bounding) -> Tensor:
+    """What to multiply each example's gradient by: a row for all parameters, or one for each that was used."""
+    if isinstance(rule, PerLayer):
+        mine = squared.double().sqrt()
+        return (rule.clip / math.sqrt(len(mine)) / mine).clamp_(max=1.0).mul_(_BELOW).float()
+    most = (rule.clip / norms).clamp_(max=1.0)
+    chosen_by_rule = rule.factor(norms.cpu().numpy())
+    if chosen_by_rule is not None:
+        most = torch.minimum(most, torch.as_tensor(chosen_by_rule, dtype=most.dtype, device=most.device))
+    return (most * _BELOW).float()[None]
+
+
+def _used(totals: list[Tensor], uses: list[Use | None]) -> Iterator[tuple[Tensor, Use]]:
+    yield from ((total, use) for total, use in zip(totals, uses, strict=True) if use is not None)
+
+
+def _forms_rows(use: Use) -> bool:
+    return bool(getattr(use, "instantiates", True)) and not hasattr(use, "indices")
+
+
+def _members(sizes: Tensor, units: Tensor) -> Tensor:
+    """The examples of these units."""
+    owner = torch.arange(len(sizes)).repeat_interleave(sizes.cpu())
+    return torch.isin(owner, units.cpu()).nonzero().squeeze(1)
+
+
+def clipped_sum(
+    model: nn.Module,
+    per_example: PerExample,
+    batch: Any,
+    *,
+    clip: float,
+    micro_batch: int | None = None,
+) -> dict[str, Tensor]:
+    """The sum of a batch's gradients, each shortened to norm `clip`, by name of the parameter; **without noise**.
+
+    For those who write their own loop; `ClippedGradients` keeps what this finds out about the model at every call.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.nn.functional import mse_loss
+    >>> model, x = torch.nn.Linear(3, 1), torch.randn(8, 3)
+    >>> losses = lambda model, batch: mse_loss(model(batch[0]), batch[1], reduction="none").mean(1)
+    >>> sorted(clipped_sum(model, losses, (x, torch.zeros(8, 1)), clip=1.0))
+    ['bias', 'weight']
+    """
+    engine = ClippedGradients(model, per_example, micro_batch=micro_batch)
+    return dict(zip(engine.names, engine.sum(batch, Clip(clip=clip)).gradients, strict=True))

@@ -1,0 +1,89 @@
+"""Layers that normalise within an example, then scale and shift."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
+
+from privet.torch.recording import Found, NotRecorded, Recording
+from privet.torch.uses import Rows, Use, positions
+
+
+def layer_norm(
+    recording: Recording,
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalised over the last dimensions, then scaled and shifted."""
+    inputs, last = input.detach(), len(normalized_shape)
+    output = F.layer_norm(input, normalized_shape, recording.plain(weight), recording.plain(bias), eps)
+    unscaled = lambda: F.layer_norm(inputs.float(), normalized_shape, None, None, eps)  # noqa: E731
+    return recording.tap(
+        output, _scale_and_shift(recording, weight, bias, unscaled, lambda t: positions(t, last).sum(1))
+    )
+
+
+def rms_norm(
+    recording: Recording, input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Divided by the root mean square over the last dimensions, then scaled."""
+    inputs, last = input.detach(), len(normalized_shape)
+    output = F.rms_norm(input, normalized_shape, recording.plain(weight), eps)
+    unscaled = lambda: F.rms_norm(inputs.float(), normalized_shape, None, eps)  # noqa: E731
+    return recording.tap(
+        output, _scale_and_shift(recording, weight, None, unscaled, lambda t: positions(t, last).sum(1))
+    )
+
+
+def group_norm(
+    recording: Recording,
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalised over groups of channels, then scaled and shifted a channel."""
+    inputs = input.detach()
+    output = F.group_norm(input, num_groups, recording.plain(weight), recording.plain(bias), eps)
+    unscaled = lambda: F.group_norm(inputs.float(), num_groups, None, None, eps)  # noqa: E731
+    return recording.tap(output, _scale_and_shift(recording, weight, bias, unscaled, _channels))
+
+
+def instance_norm(recording: Recording, input: Tensor, *rest: Any, **named: Any) -> Tensor:
+    """Normalised over each channel of each example; with running statistics examples would mix."""
+    order = ("running_mean", "running_var", "weight", "bias", "use_input_stats", "momentum", "eps")
+    given = {**dict(zip(order, rest, strict=False)), **named}
+    if given.get("running_mean") is not None or not given.get("use_input_stats", True) or input.dim() < 3:
+        raise NotRecorded
+    inputs, eps = input.detach(), given.get("eps", 1e-5)
+    weight, bias = given.get("weight"), given.get("bias")
+    output = F.instance_norm(input, weight=recording.plain(weight), bias=recording.plain(bias), eps=eps)
+    unscaled = lambda: F.instance_norm(inputs.float(), eps=eps)  # noqa: E731
+    return recording.tap(output, _scale_and_shift(recording, weight, bias, unscaled, _channels))
+
+
+def _scale_and_shift(
+    recording: Recording,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    unscaled: Callable[[], Tensor],
+    sums: Callable[[Tensor], Tensor],
+) -> Callable[[Tensor], Found]:
+    w, b = recording.number(weight), recording.number(bias)
+
+    def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
+        if w is not None and weight is not None:
+            yield w, Rows(sums(gradient * unscaled()), weight.shape)
+        if b is not None and bias is not None:
+            yield b, Rows(sums(gradient), bias.shape)
+
+    return uses
+
+
+def _channels(tensor: Tensor) -> Tensor:
+    return tensor.flatten(2).sum(2) if tensor.dim() > 2 else tensor

@@ -1,0 +1,195 @@
+"""Recurrent layers: LSTM with a backward pass of its own, GRU and plain RNN as their equations say."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
+
+from privet.torch.product_rules import linear
+from privet.torch.recording import NotRecorded, Recording
+from privet.torch.uses import Product, Rows, Use
+
+Layer = Callable[[Recording, Tensor, tuple[Tensor, ...], Sequence[Tensor]], tuple[Tensor, tuple[Tensor, ...]]]
+
+
+def lstm(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    """`torch.lstm`: output, last hidden states, last cells."""
+    return _stacked(recording, _lstm_layer, input, *rest)
+
+
+def gru(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    """`torch.gru`: output, last hidden states."""
+    return _stacked(recording, _gru_layer, input, *rest)
+
+
+def rnn_tanh(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    """`torch.rnn_tanh`: output, last hidden states."""
+    return _stacked(recording, _plain_layer(torch.tanh), input, *rest)
+
+
+def rnn_relu(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    """`torch.rnn_relu`: output, last hidden states."""
+    return _stacked(recording, _plain_layer(torch.relu), input, *rest)
+
+
+def _stacked(
+    recording: Recording,
+    layer: Layer,
+    input: Tensor,
+    states: Any,
+    weights: Any,
+    has_biases: bool = True,
+    num_layers: int = 1,
+    dropout: float = 0.0,
+    training: bool = False,
+    bidirectional: bool = False,
+    batch_first: bool = False,
+) -> tuple[Tensor, ...]:
+    """All layers and directions; sequences are kept (positions, examples, features) inside."""
+    if not isinstance(states, Tensor | tuple | list) or isinstance(weights, bool):
+        raise NotRecorded  # packed sequences
+    first = tuple(states) if isinstance(states, tuple | list) else (states,)
+    directions = 2 if bidirectional else 1
+    each = len(weights) // (num_layers * directions)
+    if each not in (2, 4):
+        raise NotRecorded  # projections
+    x, ends = input.transpose(0, 1) if batch_first else input, []
+    for depth in range(num_layers):
+        outputs = []
+        for direction in range(directions):
+            place = depth * directions + direction
+            mine = weights[place * each : (place + 1) * each]
+            sequence = x.flip(0) if direction else x
+            found, last = layer(recording, sequence, tuple(state[place] for state in first), mine)
+            outputs.append(found.flip(0) if direction else found)
+            ends.append(last)
+        x = torch.cat(outputs, 2) if bidirectional else outputs[0]
+        if dropout and training and depth < num_layers - 1:
+            x = F.dropout(x, dropout)
+    x = x.transpose(0, 1) if batch_first else x
+    return x, *(torch.stack(state) for state in zip(*ends, strict=True))
+
+
+def _projected(
+    recording: Recording, x: Tensor, weights: Sequence[Tensor], hidden: Callable[[], Tensor] | None
+) -> Tensor:
+    """x W_ihᵀ + b for all positions at once. With `hidden`, its gradient is W_hh's and all biases' too."""
+    numbers = [recording.number(weight) for weight in weights]
+    inputs = x.detach()
+    biases = [recording.plain(bias) for bias in weights[2:]]
+    shift = None if not biases else biases[0] + biases[1] if hidden else biases[0]
+    output = F.linear(x.transpose(0, 1), recording.plain(weights[0]), shift)
+
+    def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
+        states = [inputs, *([hidden()] if hidden else [])]
+        for number, state in zip(numbers, states, strict=False):
+            if number is not None:
+                yield number, Product(state.transpose(0, 1).float().contiguous(), gradient)
+        total = gradient.sum(1)
+        for number in numbers[2:] if hidden else numbers[2:3]:
+            if number is not None:
+                yield number, Rows(total, total.shape[1:])
+
+    return recording.tap(output, uses).transpose(0, 1)
+
+
+def _lstm_layer(
+    recording: Recording, x: Tensor, states: tuple[Tensor, ...], weights: Sequence[Tensor]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    kept: list[Tensor] = []
+    start, cell = (_at_least(state, x) for state in states)
+    gates = _projected(recording, x, weights, lambda: torch.cat([start.detach()[None], kept[0][:-1]]))
+    hidden, last = _Lstm.apply(gates, start, cell, recording.plain(weights[1]))  # type: ignore[no-untyped-call]
+    kept.append(hidden.detach())
+    return hidden, (hidden[-1], last)
+
+
+def _at_least(state: Tensor, like: Tensor) -> Tensor:
+    return state.to(like.dtype)
+
+
+class _Lstm(torch.autograd.Function):
+    """The recurrence of an LSTM over positions, from the gates' inputs; gradients come back to those."""
+
+    @staticmethod
+    def forward(ctx: Any, gates: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        positions, examples, width = gates.shape
+        size = width // 4
+        turned = weight.t().contiguous()
+        opened = torch.empty_like(gates, memory_format=torch.contiguous_format)
+        cells = gates.new_empty(positions + 1, examples, size)
+        tops, outputs = gates.new_empty(positions, examples, size), gates.new_empty(positions, examples, size)
+        cells[0], state = cell, hidden
+        for t in range(positions):
+            now = opened[t]
+            torch.addmm(gates[t], state, turned, out=now)
+            new = now[:, 2 * size : 3 * size].tanh()
+            now.sigmoid_()
+            now[:, 2 * size : 3 * size] = new
+            inside, forget, _, out = now.chunk(4, 1)
+            torch.addcmul(forget * cells[t], inside, new, out=cells[t + 1])
+            torch.tanh(cells[t + 1], out=tops[t])
+            state = torch.mul(out, tops[t], out=outputs[t])
+        ctx.save_for_backward(opened, cells, tops, weight)
+        return outputs, cells[-1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        upstream, last = gradients
+        opened, cells, tops, weight = ctx.saved_tensors
+        positions, _, size = upstream.shape
+        back = torch.empty_like(opened)
+        to_state, to_cell = torch.zeros_like(upstream[0]), last.clone()
+        # of a sigmoid s: s (1 − s); of a tanh v: 1 − v²
+        slopes = opened - opened.square()
+        new = opened[:, :, 2 * size : 3 * size]
+        slopes[:, :, 2 * size : 3 * size] = 1 - new.square()
+        top_slopes = 1 - tops.square()
+        for t in range(positions - 1, -1, -1):
+            inside, forget, candidate, out = opened[t].chunk(4, 1)
+            to_state += upstream[t]
+            to_cell.addcmul_(to_state * out, top_slopes[t])
+            now = back[t]
+            torch.mul(to_cell, candidate, out=now[:, :size])
+            torch.mul(to_cell, cells[t], out=now[:, size : 2 * size])
+            torch.mul(to_cell, inside, out=now[:, 2 * size : 3 * size])
+            torch.mul(to_state, tops[t], out=now[:, 3 * size :])
+            now *= slopes[t]
+            to_cell *= forget
+            torch.mm(now, weight, out=to_state)
+        return back, to_state, to_cell, None
+
+
+def _gru_layer(
+    recording: Recording, x: Tensor, states: tuple[Tensor, ...], weights: Sequence[Tensor]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+
+    inputs = _projected(recording, x, weights, None)
+    hidden, found = _at_least(states[0], x), []
+    bias = weights[3] if len(weights) == 4 else None
+    for now in inputs.unbind(0):
+        reset, update, new = now.chunk(3, 1)
+        from_reset, from_update, from_new = linear(recording, hidden, weights[1], bias).chunk(3, 1)
+        update = torch.sigmoid(update + from_update)
+        candidate = torch.tanh(new + torch.sigmoid(reset + from_reset) * from_new)
+        hidden = torch.lerp(candidate, hidden, update)
+        found.append(hidden)
+    return torch.stack(found), (hidden,)
+
+
+def _plain_layer(activation: Callable[[Tensor], Tensor]) -> Layer:
+    def layer(
+        recording: Recording, x: Tensor, states: tuple[Tensor, ...], weights: Sequence[Tensor]
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+
+        inputs = _projected(recording, x, weights, None)
+        hidden, found = _at_least(states[0], x), []
+        bias = weights[3] if len(weights) == 4 else None
+        for now in inputs.unbind(0):
+            hidden = activation(now + linear(recording, hidden, weights[1], bias))
+            found.append(hidden)
+        return torch.stack(found), (hidden,)
+
+    return layer

@@ -1,0 +1,161 @@
+"""How a layer used a parameter: from what went in and what came back follow norms and weighted sums of gradients.
+
+A use never forms an ordinary gradient. It knows, for each example, the squared norm of that example's gradient, and for
+factors c the sum Σ cᵢ gᵢ, each by the cheapest exact way. Row i of every tensor belongs to example i.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+GHOST = 16  # a Gram matrix of T positions is cheaper than writing p × d numbers and reading them twice; measured
+
+
+class Use(Protocol):
+    """One way in which a parameter took part in a forward pass."""
+
+    def squared_norms(self) -> Tensor:
+        """‖gᵢ‖² of each example, where this is the only use of its parameter."""
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        """Σ cᵢ gᵢ, in the parameter's shape."""
+
+    def rows(self) -> Tensor:
+        """All gᵢ, a row each, flattened."""
+
+
+def squares(rows: Tensor) -> Tensor:
+    """The squared l2 norm of each row; the fused norm is several times faster than a product with itself."""
+    norms: Tensor = torch.linalg.vector_norm(rows.reshape(len(rows), -1), dim=1)
+    return norms.square_()
+
+
+def positions(tensor: Tensor, last: int) -> Tensor:
+    """(examples, all positions, features), with the last `last` dimensions as the features."""
+    return tensor.reshape(tensor.shape[0], -1, *tensor.shape[tensor.dim() - last :]).flatten(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The gradients themselves, one a row: for what is small, or has no cheaper form."""
+
+    values: Tensor
+    shape: torch.Size
+
+    def squared_norms(self) -> Tensor:
+        return squares(self.values)
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        return (factors @ self.rows()).view(self.shape)
+
+    def rows(self) -> Tensor:
+        return self.values.reshape(len(self.values), -1)
+
+
+class Product:
+    """A matrix that multiplied positions: gᵢ = Σₜ output gradient ⊗ input, over the T positions of example i.
+
+    The norm is a product of norms at one position (Goodfellow 2015), the inner product of two Gram matrices where
+    those are small ("ghost", Li et al. 2022), or that of the gradient itself, which is then kept and used again.
+    """
+
+    __slots__ = ("_rows", "inputs", "outputs")
+
+    def __init__(self, inputs: Tensor, outputs: Tensor) -> None:
+        self.inputs, self.outputs = inputs, outputs  # (examples, positions, d) and (examples, positions, p)
+        self._rows: Tensor | None = None
+
+    @property
+    def shape(self) -> torch.Size:
+        """Of the matrix: outputs × inputs, as `nn.Linear` keeps it."""
+        return torch.Size((self.outputs.shape[2], self.inputs.shape[2]))
+
+    @property
+    def instantiates(self) -> bool:
+        """Whether the gradients themselves are formed."""
+        positions, (p, d) = self.inputs.shape[1], self.shape
+        return positions > 1 and 2 * positions * positions * (d + p) >= GHOST * d * p
+
+    def squared_norms(self) -> Tensor:
+        if self.inputs.shape[1] == 1:
+            return squares(self.inputs) * squares(self.outputs)
+        if self.instantiates:
+            return squares(self.rows())
+        grams = self.inputs @ self.inputs.mT, self.outputs @ self.outputs.mT
+        return (grams[0].flatten(1) * grams[1].flatten(1)).sum(1).clamp_(min=0)
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        if self._rows is not None:
+            return (factors @ self._rows).view(self.shape)
+        scaled = self.outputs * factors[:, None, None]
+        return scaled.flatten(0, 1).t() @ self.inputs.flatten(0, 1)
+
+    def rows(self) -> Tensor:
+        if self._rows is None:
+            self._rows = (self.outputs.mT @ self.inputs).flatten(1)
+        return self._rows
+
+    def transposed(self) -> "Product":
+        """The same for the matrix the other way round."""
+        return Product(self.outputs, self.inputs)
+
+
+class Lookup:
+    """A table whose rows were looked up: gᵢ adds the output gradients of each row that example i asked for."""
+
+    __slots__ = ("indices", "outputs", "size")
+
+    def __init__(self, indices: Tensor, outputs: Tensor, size: int) -> None:
+        self.indices, self.outputs = indices, outputs  # (examples, positions) and (examples, positions, d)
+        self.size = size
+
+    def squared_norms(self) -> Tensor:
+        if self.indices.shape[1] == 1:
+            return squares(self.outputs)
+        same = self.indices[:, :, None] == self.indices[:, None, :]
+        grams = self.outputs @ self.outputs.mT
+        return (grams * same).flatten(1).sum(1).clamp_(min=0)
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        scaled = (self.outputs * factors[:, None, None]).flatten(0, 1)
+        table = scaled.new_zeros(self.size, scaled.shape[1])
+        return table.index_add_(0, self.indices.flatten(), scaled)
+
+    def rows(self) -> Tensor:
+        examples, _, width = self.outputs.shape
+        places = self.indices + torch.arange(examples, device=self.indices.device)[:, None] * self.size
+        table = self.outputs.new_zeros(examples * self.size, width)
+        return table.index_add_(0, places.flatten(), self.outputs.flatten(0, 1)).view(examples, -1)
+
+
+def together(uses: Sequence[Use], shape: torch.Size) -> Use:
+    """All uses of one parameter as one: gradients add up before their norm is taken.
+
+    Positions of products stand side by side; anything else is added up, example by example.
+    """
+    if len(uses) == 1:
+        return uses[0]
+    products = [use for use in uses if isinstance(use, Product)]
+    if len(products) == len(uses):
+        return Product(torch.cat([u.inputs for u in products], 1), torch.cat([u.outputs for u in products], 1))
+    total = uses[0].rows().clone()
+    for use in uses[1:]:
+        total += use.rows()
+    return Rows(total, shape)
+
+
+def merged(use: Use, sizes: Tensor, shape: torch.Size) -> Use:
+    """The use of units that hold several examples each: so many neighbours as `sizes` says, added up."""
+    count, first = len(sizes), int(sizes[0])
+    alike = bool((sizes == first).all())
+    if alike and isinstance(use, Product):
+        return Product(*(t.reshape(count, -1, t.shape[2]) for t in (use.inputs, use.outputs)))
+    if alike and isinstance(use, Lookup):
+        outputs = use.outputs.reshape(count, -1, use.outputs.shape[2])
+        return Lookup(use.indices.reshape(count, -1), outputs, use.size)
+    rows = use.rows()
+    unit = torch.arange(count, device=rows.device).repeat_interleave(sizes.to(rows.device))
+    return Rows(rows.new_zeros(count, rows.shape[1]).index_add_(0, unit, rows), shape)
