@@ -67,14 +67,9 @@ def privet(settings: Settings, *, micro_batch: int | None = None) -> Ready:
     """privet's clipped sum, its cryptographic noise, then the same optimizer."""
     from privet.clipping import Clip
     from privet.torch import ClippedGradients
-    from privet.torch.float_noise import FloatNoise
 
-    model, loss, noise, rule = (
-        network(settings.name),
-        nn.CrossEntropyLoss(reduction="none"),
-        FloatNoise(),
-        Clip(clip=CLIP),
-    )
+    model, loss, rule = network(settings.name), nn.CrossEntropyLoss(reduction="none"), Clip(clip=CLIP)
+    add_noise, source = _noise()
     engine = ClippedGradients(model, lambda model, batch: loss(model(batch[0]), batch[1]), micro_batch=micro_batch)
     optimizer = torch.optim.SGD(engine.parameters, lr=settings.rate)
 
