@@ -21,7 +21,7 @@ from privet.plan import (
     plan_to_json,
 )
 from privet.problems import facts_of
-from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Strided
+from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Strided, TruncatedPoisson
 from privet.solvers import (
     DPSGD,
     DPSVRG,
@@ -77,7 +77,16 @@ def test_every_solvers_plan_is_read_back_unchanged(solver: Any, before: tuple[Re
 )
 @pytest.mark.parametrize(
     "sampling",
-    [FullBatch(), Poisson(sampling_rate=0.01), FixedSize(batch=3), OneRecord(), Cyclic(batch=3), Strided(batch=3)],
+    [
+        FullBatch(),
+        Poisson(sampling_rate=0.01),
+        FixedSize(batch=3),
+        OneRecord(),
+        Cyclic(batch=3),
+        Strided(batch=3),
+        TruncatedPoisson(sampling_rate=0.01, batch=9),
+        TruncatedPoisson(sampling_rate=0.01, batch=9, most_records=200),
+    ],
     ids=repr,
 )
 def test_every_scheme_and_rule_is_read_back(bounding: Any, sampling: Any) -> None:

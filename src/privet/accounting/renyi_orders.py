@@ -196,7 +196,8 @@ def _first_order(steps: Run, objective: str, target: float) -> float:
     spread, most = 1e-12, 1e6
     for pair, count in steps:
         if not isinstance(pair, Mixtures):
-            spread += count * 2 * float(rough_log_moment([(pair, 1)], np.array([0.5]))[0]) / 0.75
+            # below 0 where a chance δ of the pair is infinite, and left out of its moments
+            spread += max(0.0, count * 2 * float(rough_log_moment([(pair, 1)], np.array([0.5]))[0]) / 0.75)
             continue
         for part, times in pair.parts:
             q, s = part.rate, part.shift

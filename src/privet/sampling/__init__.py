@@ -1,5 +1,6 @@
 """Which records a step reads. Each scheme draws its batches and names its own event, so the two cannot disagree."""
 
 from privet.sampling.schemes import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Sampling, Strided
+from privet.sampling.truncated_batches import TruncatedPoisson
 
-__all__ = ["Cyclic", "FixedSize", "FullBatch", "OneRecord", "Poisson", "Sampling", "Strided"]
+__all__ = ["Cyclic", "FixedSize", "FullBatch", "OneRecord", "Poisson", "Sampling", "Strided", "TruncatedPoisson"]

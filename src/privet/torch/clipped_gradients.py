@@ -15,10 +15,11 @@ from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
 from privet.torch.layer_clipping import PerLayer
 from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
+from privet.torch.scratch import Scratch
 from privet.torch.uses import Use
 
 _BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
-_MEMORY = 1 << 25  # bytes of gradients of single examples that a micro-batch may hold
+_NUMBERS = 11_000_000  # that a micro-batch may form for its examples, so that they stay near; measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,9 @@ class ClippedGradients:
         self.parameters: tuple[nn.Parameter, ...] = tuple(named.values())
         self._micro_batch = micro_batch
         self._way: Way | None = None
-        self._row_bytes = 0  # of the gradients that are formed for one example
+        self._numbers = 0  # that are formed for one example, as far as is known
         self.way = ""
+        self._scratch = Scratch()
         self._watched: tuple[tuple[str, nn.Module], ...] = ()
 
     def prove(self, batch: Any) -> None:
@@ -113,8 +115,13 @@ class ClippedGradients:
         count = length(batch) if sizes is None else len(sizes)
         if not count:
             return
-        wanted = self._micro_batch or max(8, _MEMORY // max(self._row_bytes, 1))
-        pieces = -(-count // wanted)
+        if self._micro_batch:
+            pieces = -(-count // self._micro_batch)
+        else:
+            pieces = min(max(1, round(count * self._numbers / _NUMBERS)), -(-count // 8))
+        if pieces == 1:
+            yield batch, sizes
+            return
         ends = [round(count * piece / pieces) for piece in range(pieces + 1)]
         for start, stop in pairwise(ends):
             if sizes is None:
@@ -130,9 +137,11 @@ class ClippedGradients:
             uses = self._uses(batch, sizes)
         except Exception:  # noqa: BLE001  # the model runs on made-up examples: it is these that it cannot read
             return self._add_halves(batch, sizes, rule, totals, count)
-        squared = torch.stack([use.squared_norms() for use in uses if use is not None] or [torch.zeros(count)])
+        squared = torch.stack(
+            [use.squared_norms(self._scratch) for use in uses if use is not None] or [torch.zeros(count)]
+        )
         norms = squared.double().sum(0).sqrt()
-        if not bool(norms.isfinite().all()):
+        if not math.isfinite(float(norms.sum())):
             good = norms.isfinite().nonzero().squeeze(1)
             if not len(good):
                 return 0
@@ -141,7 +150,8 @@ class ClippedGradients:
         factors = _factors(norms, squared, rule)
         for place, (total, use) in enumerate(_used(totals, uses)):
             total += use.weighted(factors[place if len(factors) > 1 else 0])
-        self._row_bytes = 4 * sum(total.numel() for total, use in _used(totals, uses) if _forms_rows(use))
+        self._scratch.release()
+        self._numbers = sum(use.numbers for use in uses if use is not None)
         return int((norms <= rule.clip).sum())
 
     def _uses(self, batch: Any, sizes: Tensor | None) -> list[Use | None]:
@@ -153,8 +163,9 @@ class ClippedGradients:
 
             return Looped(self.model, self.per_example).uses(batch, sizes)
 
-    def _add_halves(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor], count: int) -> int:
+    def _add_halves(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor]) -> int:
         """The same in two halves, down to the example that cannot be read, which contributes nothing."""
+        count = length(batch) if sizes is None else len(sizes)
         if count <= 1:
             return 0
         half, within = count // 2, 0
@@ -181,10 +192,6 @@ def _factors(norms: Tensor, squared: Tensor, rule: Bounding) -> Tensor:
 
 def _used(totals: list[Tensor], uses: list[Use | None]) -> Iterator[tuple[Tensor, Use]]:
     yield from ((total, use) for total, use in zip(totals, uses, strict=True) if use is not None)
-
-
-def _forms_rows(use: Use) -> bool:
-    return bool(getattr(use, "instantiates", True)) and not hasattr(use, "indices")
 
 
 def _members(sizes: Tensor, units: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Convolutions: a product over windows of the input, in one, two or three dimensions, with strides, gaps and groups."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.recording import NotRecorded, Recording
+from privet.torch.scratch import Scratch
 from privet.torch.uses import GHOST, Rows, Use, squares
 
 
@@ -25,17 +26,24 @@ class Convolved:
         self._rows: Tensor | None = None
 
     @property
-    def instantiates(self) -> bool:
+    def numbers(self) -> int:
+        places = math.prod(self.outputs.shape[2:])
+        formed = self.weight.numel() if self._instantiates else 2 * places**2
+        return formed + places * math.prod(self.weight.shape[1:]) * int(self._settings[3])
+
+    @property
+    def _instantiates(self) -> bool:
         """Whether the gradients themselves are formed."""
         places = math.prod(self.outputs.shape[2:])
         p, d = self.weight.shape[0], math.prod(self.weight.shape[1:])
         return self._settings[3] > 1 or 2 * places * places * (d + p) >= GHOST * d * p
 
-    def squared_norms(self) -> Tensor:
-        if self.instantiates:
-            return squares(self.rows())
-        windows, outputs = self._windows().squeeze(1), self.outputs.flatten(2)
+    def squared_norms(self, scratch: Scratch) -> Tensor:
+        if self._instantiates:
+            return squares(self.rows(scratch))
+        windows, outputs = self._windows(scratch).squeeze(1), self.outputs.flatten(2)
         grams = (windows.mT @ windows).flatten(1), (outputs.mT @ outputs).flatten(1)
+        scratch.give_back(windows)
         return (grams[0] * grams[1]).sum(1).clamp_(min=0)
 
     def weighted(self, factors: Tensor) -> Tensor:
@@ -51,25 +59,41 @@ class Convolved:
         found: Tensor = back[1]
         return found
 
-    def rows(self) -> Tensor:
+    def rows(self, scratch: Scratch | None = None) -> Tensor:
         if self._rows is None:
-            groups = self._settings[3]
-            outputs = self.outputs.reshape(len(self.outputs), groups, -1, math.prod(self.outputs.shape[2:]))
-            self._rows = (outputs @ self._windows().mT).flatten(1)
+            scratch = Scratch() if scratch is None else scratch
+            examples, groups, places = len(self.outputs), self._settings[3], math.prod(self.outputs.shape[2:])
+            windows = self._windows(scratch)
+            rows = scratch.take((examples * groups, len(self.weight) // groups, windows.shape[2]), windows.device)
+            torch.bmm(self.outputs.reshape(examples * groups, -1, places), windows.flatten(0, 1).mT, out=rows)
+            scratch.give_back(windows)
+            self._rows = rows.view(examples, -1)
         return self._rows
 
-    def _windows(self) -> Tensor:
-        """(examples, groups, numbers in a window, places), without a copy until they are laid side by side."""
+    def _windows(self, scratch: Scratch) -> Tensor:
+        """(examples, groups, numbers in a window, places)."""
         stride, padding, dilation, groups = self._settings
-        kernel = self.weight.shape[2:]
-        sides = [side for pad in reversed(padding) for side in (pad, pad)]
-        padded = F.pad(self.inputs, sides) if any(sides) else self.inputs.contiguous()
+        kernel, places = self.weight.shape[2:], self.outputs.shape[2:]
+        padded = self._padded(scratch, padding)
         steps = padded.stride()
-        size = (*padded.shape[:2], *kernel, *self.outputs.shape[2:])
         inside = [step * gap for step, gap in zip(steps[2:], dilation, strict=True)]
         between = [step * jump for step, jump in zip(steps[2:], stride, strict=True)]
-        seen = padded.as_strided(size, (*steps[:2], *inside, *between))
-        return seen.reshape(len(padded), groups, -1, math.prod(self.outputs.shape[2:]))
+        size = (*padded.shape[:2], *kernel, *places)
+        windows = scratch.take(size, padded.device)
+        windows.copy_(padded.as_strided(size, (*steps[:2], *inside, *between)))
+        scratch.give_back(padded)
+        return windows.view(len(padded), groups, -1, math.prod(places))
+
+    def _padded(self, scratch: Scratch, padding: Sequence[int]) -> Tensor:
+        if not any(padding):
+            return self.inputs.contiguous()
+        sizes = [size + 2 * pad for size, pad in zip(self.inputs.shape[2:], padding, strict=True)]
+        padded = scratch.take((*self.inputs.shape[:2], *sizes), self.inputs.device).zero_()
+        middle = padded
+        for place, pad in enumerate(padding):
+            middle = middle.narrow(2 + place, pad, self.inputs.shape[2 + place])
+        middle.copy_(self.inputs)
+        return padded
 
 
 def convolution(function: Any, dimensions: int) -> Callable[..., Tensor]:

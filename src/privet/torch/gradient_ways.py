@@ -127,7 +127,13 @@ class Looped:
 
 def length(batch: Any) -> int:
     """How many examples a batch holds: the first dimension of its first tensor."""
-    return next((len(leaf) for leaf in tree_leaves(batch) if isinstance(leaf, Tensor) and leaf.dim()), 0)
+    for leaf in batch if isinstance(batch, tuple | list) else tree_leaves(batch):
+        if isinstance(leaf, Tensor):
+            if leaf.dim():
+                return leaf.shape[0]
+        elif isinstance(leaf, tuple | list | dict):
+            return length(tree_leaves(batch))
+    return 0
 
 
 def part(batch: Any, start: int, stop: int) -> Any:

@@ -1,8 +1,10 @@
 """Layers that normalise within an example, then scale and shift."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
@@ -47,11 +49,27 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalised over groups of channels, then scaled and shifted a channel."""
-    inputs = input.detach()
-    output = F.group_norm(input, num_groups, recording.plain(weight), recording.plain(bias), eps)
-    unscaled = lambda: F.group_norm(inputs.float(), num_groups, None, None, eps)  # noqa: E731
-    return recording.tap(output, _scale_and_shift(recording, weight, bias, unscaled, _channels))
+    """Normalised over groups of channels, then scaled and shifted a channel.
+
+    A scale's gradient is Σ g (x − mean) ÷ deviation = (Σ g x − mean Σ g) ÷ deviation: two sums over places.
+    """
+    inputs, (examples, channels) = input.detach().contiguous(), input.shape[:2]
+    w, b = recording.number(weight), recording.number(bias)
+    places = math.prod(input.shape[2:])
+    plain = recording.plain(weight), recording.plain(bias)
+    output, mean, scale = torch.native_group_norm(
+        input.contiguous(), *plain, examples, channels, places, num_groups, eps
+    )
+
+    def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
+        shift = _channels(gradient)
+        if w is not None and weight is not None:
+            mean_, scale_ = (_each_channel(moment, channels).float() for moment in (mean, scale))
+            yield w, Rows(_channels(gradient * inputs).sub_(mean_ * shift).mul_(scale_), weight.shape)
+        if b is not None and bias is not None:
+            yield b, Rows(shift, bias.shape)
+
+    return recording.tap(output, uses)
 
 
 def instance_norm(recording: Recording, input: Tensor, *rest: Any, **named: Any) -> Tensor:
@@ -78,11 +96,16 @@ def _scale_and_shift(
 
     def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
         if w is not None and weight is not None:
-            yield w, Rows(sums(gradient * unscaled()), weight.shape)
+            yield w, Rows(sums(unscaled().mul_(gradient)), weight.shape)
         if b is not None and bias is not None:
             yield b, Rows(sums(gradient), bias.shape)
 
     return uses
+
+
+def _each_channel(moment: Tensor, channels: int) -> Tensor:
+    """A number for each group as one for each channel."""
+    return moment.detach().repeat_interleave(channels // moment.shape[1], 1)
 
 
 def _channels(tensor: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ from privet.torch.gradient_ways import (
     script_of,
 )
 from privet.torch.recording import Call, NotRecorded, Recording
+from privet.torch.softmax_regression import SoftmaxRegression
 from privet.torch.uses import Use
 
 _SIZES = (3, 5, 7, 11)
@@ -38,6 +39,9 @@ def prove(model: nn.Module, per_example: PerExample, batch: Any) -> tuple[Way, s
         _check_independence(model, per_example, made)
         _check_buffers(model, buffers)
         expected = Looped(model, _still(per_example)).uses(made, None)
+        closed = SoftmaxRegression.of(model, per_example, made)
+        if closed is not None and _agrees(closed, made, expected):
+            return closed, "closed form"
         script = _script(model, per_example, batch)
         if script is not None and _agrees(Recorded(model, per_example, script, still=True), made, expected):
             return Recorded(model, per_example, script), "book-keeping"

@@ -111,25 +111,29 @@ def _at_least(state: Tensor, like: Tensor) -> Tensor:
 
 
 class _Lstm(torch.autograd.Function):
-    """The recurrence of an LSTM over positions, from the gates' inputs; gradients come back to those."""
+    """The recurrence of an LSTM over positions, from the gates' inputs; gradients come back to those.
+
+    Gates are input, forget, candidate, output. What does not depend on later positions is computed for all at once.
+    """
 
     @staticmethod
     def forward(ctx: Any, gates: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         positions, examples, width = gates.shape
         size = width // 4
         turned = weight.t().contiguous()
-        opened = torch.empty_like(gates, memory_format=torch.contiguous_format)
+        opened = gates.new_empty(positions, examples, 4, size)
         cells = gates.new_empty(positions + 1, examples, size)
-        tops, outputs = gates.new_empty(positions, examples, size), gates.new_empty(positions, examples, size)
+        tops, outputs = torch.empty_like(cells[1:]), torch.empty_like(cells[1:])
         cells[0], state = cell, hidden
         for t in range(positions):
             now = opened[t]
-            torch.addmm(gates[t], state, turned, out=now)
-            new = now[:, 2 * size : 3 * size].tanh()
-            now.sigmoid_()
-            now[:, 2 * size : 3 * size] = new
-            inside, forget, _, out = now.chunk(4, 1)
-            torch.addcmul(forget * cells[t], inside, new, out=cells[t + 1])
+            torch.addmm(gates[t], state, turned, out=now.view(examples, width))
+            inside, forget, candidate, out = now.unbind(1)
+            now[:, :2].sigmoid_()
+            candidate.tanh_()
+            out.sigmoid_()
+            torch.mul(forget, cells[t], out=cells[t + 1])
+            cells[t + 1].addcmul_(inside, candidate)
             torch.tanh(cells[t + 1], out=tops[t])
             state = torch.mul(out, tops[t], out=outputs[t])
         ctx.save_for_backward(opened, cells, tops, weight)
@@ -139,27 +143,25 @@ class _Lstm(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         upstream, last = gradients
         opened, cells, tops, weight = ctx.saved_tensors
-        positions, _, size = upstream.shape
+        inside, forget, candidate, out = opened.unbind(2)
+        # Derivatives: of a sigmoid s, s (1 − s); of a tanh v, 1 − v². A gate's gradient is the cell's or, for the
+        # output gate, the state's, times a slope that is known beforehand.
+        slopes = torch.addcmul(opened, opened, opened, value=-1)
+        slopes[:, :, 0] *= candidate
+        slopes[:, :, 1] *= cells[:-1]
+        torch.mul(1 - candidate.square(), inside, out=slopes[:, :, 2])
+        slopes[:, :, 3] *= tops
+        to_top = (1 - tops.square()).mul_(out)
         back = torch.empty_like(opened)
         to_state, to_cell = torch.zeros_like(upstream[0]), last.clone()
-        # of a sigmoid s: s (1 − s); of a tanh v: 1 − v²
-        slopes = opened - opened.square()
-        new = opened[:, :, 2 * size : 3 * size]
-        slopes[:, :, 2 * size : 3 * size] = 1 - new.square()
-        top_slopes = 1 - tops.square()
-        for t in range(positions - 1, -1, -1):
-            inside, forget, candidate, out = opened[t].chunk(4, 1)
+        for t in range(len(opened) - 1, -1, -1):
             to_state += upstream[t]
-            to_cell.addcmul_(to_state * out, top_slopes[t])
-            now = back[t]
-            torch.mul(to_cell, candidate, out=now[:, :size])
-            torch.mul(to_cell, cells[t], out=now[:, size : 2 * size])
-            torch.mul(to_cell, inside, out=now[:, 2 * size : 3 * size])
-            torch.mul(to_state, tops[t], out=now[:, 3 * size :])
-            now *= slopes[t]
-            to_cell *= forget
-            torch.mm(now, weight, out=to_state)
-        return back, to_state, to_cell, None
+            to_cell.addcmul_(to_state, to_top[t])
+            torch.mul(slopes[t, :, :3], to_cell[:, None], out=back[t, :, :3])
+            torch.mul(slopes[t, :, 3], to_state, out=back[t, :, 3])
+            to_cell *= forget[t]
+            torch.mm(back[t].flatten(1), weight, out=to_state)
+        return back.flatten(2), to_state, to_cell, None
 
 
 def _gru_layer(

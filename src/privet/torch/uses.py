@@ -11,25 +11,31 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-GHOST = 16  # a Gram matrix of T positions is cheaper than writing p × d numbers and reading them twice; measured
+from privet.torch.scratch import Scratch
+
+GHOST = 24  # a Gram matrix of T positions is cheaper than writing p × d numbers and reading them twice; measured
 
 
 class Use(Protocol):
     """One way in which a parameter took part in a forward pass."""
 
-    def squared_norms(self) -> Tensor:
+    @property
+    def numbers(self) -> int:
+        """How many numbers are formed for each example on the way."""
+
+    def squared_norms(self, scratch: Scratch) -> Tensor:
         """‖gᵢ‖² of each example, where this is the only use of its parameter."""
 
     def weighted(self, factors: Tensor) -> Tensor:
         """Σ cᵢ gᵢ, in the parameter's shape."""
 
-    def rows(self) -> Tensor:
-        """All gᵢ, a row each, flattened."""
+    def rows(self, scratch: Scratch | None = None) -> Tensor:
+        """All gᵢ, a row each, flattened; on scratch memory if there is any."""
 
 
 def squares(rows: Tensor) -> Tensor:
     """The squared l2 norm of each row; the fused norm is several times faster than a product with itself."""
-    norms: Tensor = torch.linalg.vector_norm(rows.reshape(len(rows), -1), dim=1)
+    norms: Tensor = torch.linalg.vector_norm(rows if rows.dim() == 2 else rows.reshape(rows.shape[0], -1), dim=1)
     return norms.square_()
 
 
@@ -45,14 +51,18 @@ class Rows:
     values: Tensor
     shape: torch.Size
 
-    def squared_norms(self) -> Tensor:
+    @property
+    def numbers(self) -> int:
+        return self.shape.numel()
+
+    def squared_norms(self, scratch: Scratch) -> Tensor:
         return squares(self.values)
 
     def weighted(self, factors: Tensor) -> Tensor:
         return (factors @ self.rows()).view(self.shape)
 
-    def rows(self) -> Tensor:
-        return self.values.reshape(len(self.values), -1)
+    def rows(self, scratch: Scratch | None = None) -> Tensor:
+        return self.values.reshape(self.values.shape[0], -1)
 
 
 class Product:
@@ -74,28 +84,36 @@ class Product:
         return torch.Size((self.outputs.shape[2], self.inputs.shape[2]))
 
     @property
-    def instantiates(self) -> bool:
+    def numbers(self) -> int:
+        return self.shape.numel() if self._instantiates else 2 * self.inputs.shape[1] ** 2
+
+    @property
+    def _instantiates(self) -> bool:
         """Whether the gradients themselves are formed."""
         positions, (p, d) = self.inputs.shape[1], self.shape
         return positions > 1 and 2 * positions * positions * (d + p) >= GHOST * d * p
 
-    def squared_norms(self) -> Tensor:
+    def squared_norms(self, scratch: Scratch) -> Tensor:
         if self.inputs.shape[1] == 1:
             return squares(self.inputs) * squares(self.outputs)
-        if self.instantiates:
-            return squares(self.rows())
+        if self._instantiates:
+            return squares(self.rows(scratch))
         grams = self.inputs @ self.inputs.mT, self.outputs @ self.outputs.mT
         return (grams[0].flatten(1) * grams[1].flatten(1)).sum(1).clamp_(min=0)
 
     def weighted(self, factors: Tensor) -> Tensor:
         if self._rows is not None:
             return (factors @ self._rows).view(self.shape)
+        if self.inputs.shape[1] == 1:
+            return (self.outputs[:, 0] * factors[:, None]).t() @ self.inputs[:, 0]
         scaled = self.outputs * factors[:, None, None]
         return scaled.flatten(0, 1).t() @ self.inputs.flatten(0, 1)
 
-    def rows(self) -> Tensor:
+    def rows(self, scratch: Scratch | None = None) -> Tensor:
         if self._rows is None:
-            self._rows = (self.outputs.mT @ self.inputs).flatten(1)
+            shape = (len(self.inputs), *self.shape)
+            out = None if scratch is None else scratch.take(shape, self.inputs.device)
+            self._rows = torch.bmm(self.outputs.mT, self.inputs, out=out).flatten(1)
         return self._rows
 
     def transposed(self) -> "Product":
@@ -112,7 +130,11 @@ class Lookup:
         self.indices, self.outputs = indices, outputs  # (examples, positions) and (examples, positions, d)
         self.size = size
 
-    def squared_norms(self) -> Tensor:
+    @property
+    def numbers(self) -> int:
+        return 2 * self.indices.shape[1] ** 2
+
+    def squared_norms(self, scratch: Scratch) -> Tensor:
         if self.indices.shape[1] == 1:
             return squares(self.outputs)
         same = self.indices[:, :, None] == self.indices[:, None, :]
@@ -124,7 +146,7 @@ class Lookup:
         table = scaled.new_zeros(self.size, scaled.shape[1])
         return table.index_add_(0, self.indices.flatten(), scaled)
 
-    def rows(self) -> Tensor:
+    def rows(self, scratch: Scratch | None = None) -> Tensor:
         examples, _, width = self.outputs.shape
         places = self.indices + torch.arange(examples, device=self.indices.device)[:, None] * self.size
         table = self.outputs.new_zeros(examples * self.size, width)
