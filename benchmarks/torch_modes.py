@@ -63,34 +63,24 @@ def plain(settings: Settings, *, noisy: bool = False) -> Ready:
     return Ready(model=model, step=step)
 
 
-def privet(settings: Settings, *, micro_batch: int | None = None) -> Ready:
+def privet(settings: Settings) -> Ready:
     """privet's clipped sum, its cryptographic noise, then the same optimizer."""
     from privet.clipping import Clip
-    from privet.torch import ClippedGradients
+    from privet.torch import ClippedGradients, FloatNoise, LossOf
 
-    model, loss, rule = network(settings.name), nn.CrossEntropyLoss(reduction="none"), Clip(clip=CLIP)
-    add_noise, source = _noise()
-    engine = ClippedGradients(model, lambda model, batch: loss(model(batch[0]), batch[1]), micro_batch=micro_batch)
+    model, rule, noise = network(settings.name), Clip(clip=CLIP), FloatNoise()
+    engine = ClippedGradients(model, LossOf(nn.CrossEntropyLoss(reduction="none")))
     optimizer = torch.optim.SGD(engine.parameters, lr=settings.rate)
 
     def step(x: Tensor, y: Tensor) -> None:
         total = engine.sum((x, y), rule)
         for parameter, gradient in zip(engine.parameters, total.gradients, strict=True):
             if settings.noise:
-                add_noise(gradient, settings.noise * CLIP)
+                noise.add_(gradient, settings.noise * CLIP)
             parameter.grad = gradient.div_(settings.batch)
         optimizer.step()
 
-    return Ready(model=model, step=step, said=lambda: f"by {engine.way}, {source}")
-
-
-def _noise() -> tuple[Callable[[Tensor, float], None], str]:
-    """What adds noise in place, and its name: the library's own, or PyTorch's while that is not there."""
-    try:
-        from privet.torch.float_noise import FloatNoise
-    except ImportError:
-        return lambda tensor, stddev: tensor.add_(torch.empty_like(tensor).normal_(0.0, stddev)), "torch noise"
-    return FloatNoise().add_, "cryptographic noise"
+    return Ready(model=model, step=step, said=lambda: f"by {engine.way}")
 
 
 def opacus(settings: Settings, *, mode: str) -> Ready:
