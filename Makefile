@@ -11,7 +11,7 @@ TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals bench-torch lint format docs clean
+.PHONY: help demo demo-torch test test-fast test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals bench-torch lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -20,6 +20,9 @@ help: ## list the targets
 
 demo: $(VENV)/.with-plot ## price a training run end to end; figures in build/demo
 	$(VENV)/bin/python examples/demo.py
+
+demo-torch: $(VENV)/.with-test ## train a small network on digits privately, in PyTorch
+	$(VENV)/bin/python examples/demo_torch.py
 
 test: $(VENV)/.with-test ## all tests and doctests, minutes
 	$(VENV)/bin/python -m pytest -n 2 $(ARGS)

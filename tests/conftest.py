@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 from collections.abc import Iterator
 
 # Small products, in as many processes as there are cores: threads of BLAS would only wait for each other, ten times
 # longer than they work. Read when NumPy is loaded, so it stands before the imports; set it yourself to have others.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch
 
 import pytest
 from hypothesis import settings
 
 from privet.sums import compiled
+
+# PyTorch is an extra: without it its room cannot be imported, and so not be asked for examples.
+collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["torch/*"]
 
 # What collection makes lives as long as the run: no use in looking through it again and again for what could be freed.
 gc.disable()

@@ -9,6 +9,7 @@ PrivetError
 Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
 LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
 NetworkDrive           (a UserWarning)      an account whose file may not be locked against other machines
+NoAmplification        (a UserWarning)      batches that were not drawn here, charged as if their order were known
 SmallEffectiveSample   (a UserWarning)      a model that privacy leaves little more than a constant
 UnaccountedTransformer (a UserWarning)      a pipeline that learnt from the rows before our fit saw them
 """
@@ -57,6 +58,10 @@ class LooseBound(UserWarning):
 
 class NetworkDrive(UserWarning):
     """An account's file is on a network file system, whose locks may not hold between machines."""
+
+
+class NoAmplification(UserWarning):
+    """Batches of a DataLoader are charged once a pass, as if their order were known. Poisson batches cost less."""
 
 
 class SmallEffectiveSample(UserWarning):

@@ -17,7 +17,7 @@ from privet.errors import InvalidParameter, PrivetError
 from privet.plan import Bounded, Computed, Histograms, Meter, Plan, Release, SecondMoments, gradient_plan
 from privet.problems import facts_of
 from privet.randomness import fixed_seed_invalidates_guarantee
-from privet.sampling import FixedSize, Poisson
+from privet.sampling import FixedSize, Passes, Poisson
 from privet.solvers import DPSGD, DPSVRG, FixedHessian
 from privet.sums import record_sum
 
@@ -294,3 +294,72 @@ def test_a_problem_that_clips_otherwise_is_caught_by_the_meter(solver: str) -> N
     plan = SOLVERS[solver].plan(facts_of(problem, "zero_out"), BUDGET)
     with pytest.raises(InvalidParameter, match="as planned, got 2"):
         SOLVERS[solver].run(plan, problem)
+
+
+FLOATS = gradient_plan(bounding=Clip(clip=2.0), noise_multiplier=3.0, steps=3, records=8, neighbours="zero_out")
+
+
+def test_noise_in_floats_is_counted_bounded_and_given_once() -> None:
+    """The standard deviation is the plan's, for the planned clip only, after open(), once."""
+    meter = Meter(FLOATS)
+    with pytest.raises(InvalidParameter, match="opened before"):
+        meter.float_noise("gradients", clip=2.0, size=5)
+    meter.open("gradients", count=8)
+    with pytest.raises(InvalidParameter, match="bounded by 2"):
+        meter.float_noise("gradients", clip=2.5, size=5)
+    assert 6.0 <= meter.float_noise("gradients", clip=2.0, size=5) < 6.0 + 1e-12
+    with pytest.raises(InvalidParameter, match="opened before"):
+        meter.float_noise("gradients", clip=2.0, size=5)
+
+
+def test_noise_in_floats_moves_a_clip_that_adapts() -> None:
+    """All records above the clip raise it, and the next noise is of the new clip; the count is noised exactly."""
+    rule = Adaptive(clip=1.0, count_noise=10.0, rate=1.0)
+    plan = gradient_plan(bounding=rule, noise_multiplier=3.0, steps=2, records=8000, neighbours="zero_out")
+    meter = Meter(plan, random=fixed_seed_invalidates_guarantee(3))
+    meter.open("gradients", count=8000)
+    first = meter.float_noise("gradients", clip=1.0, size=5, within=0)
+    moved = meter.rule("gradients").clip
+    assert moved == pytest.approx(math.exp(0.5), rel=1e-2)
+    meter.open("gradients", count=8000)
+    assert meter.float_noise("gradients", clip=moved, size=5, within=8000) == pytest.approx(first * moved, rel=1e-12)
+    assert meter.rule("gradients").clip == pytest.approx(1.0, rel=1e-2)  # all within: back by as much
+
+
+def test_a_resumed_meter_goes_on_where_the_charges_end() -> None:
+    """What an earlier process was charged is not made again; one release more than the plan has is refused."""
+    meter = Meter(FLOATS)
+    meter.resume(2, clips={})
+    assert meter.next_name == "gradients"
+    meter.open("gradients", count=8)
+    meter.float_noise("gradients", clip=2.0, size=5)
+    assert meter.next_name is None
+    with pytest.raises(InvalidParameter, match="end here"):
+        meter.open("gradients", count=8)
+    with pytest.raises(InvalidParameter, match="end here"):
+        Meter(FLOATS).resume(4, clips={})
+    adapting = gradient_plan(
+        bounding=Adaptive(clip=1.0, count_noise=10.0), noise_multiplier=3.0, steps=2, records=80, neighbours="zero_out"
+    )
+    again = Meter(adapting)
+    again.resume(1, clips={"gradients": 0.25})
+    assert (again.rule("gradients").clip, again.clips) == (0.25, {"gradients": 0.25})
+    with pytest.raises(InvalidParameter, match="clip"):
+        Meter(adapting).resume(1, clips={"gradients": math.nan})
+
+
+def test_batches_drawn_elsewhere_are_only_for_plans_that_say_so() -> None:
+    """A batch of unknown origin is refused where the price is that of batches drawn here."""
+    with pytest.raises(InvalidParameter, match="drawn elsewhere"):
+        Meter(FLOATS).open_elsewhere("gradients")
+    plan = gradient_plan(
+        bounding=Clip(clip=1.0),
+        noise_multiplier=3.0,
+        steps=8,
+        records=8,
+        neighbours="zero_out",
+        sampling=Passes(batch=2, batches=4),
+    )
+    meter = Meter(plan)
+    meter.open_elsewhere("gradients")
+    assert meter.record == ["gradients"]

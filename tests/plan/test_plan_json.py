@@ -21,7 +21,7 @@ from privet.plan import (
     plan_to_json,
 )
 from privet.problems import facts_of
-from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Strided, TruncatedPoisson
+from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Passes, Poisson, Strided, TruncatedPoisson
 from privet.solvers import (
     DPSGD,
     DPSVRG,
@@ -86,6 +86,7 @@ def test_every_solvers_plan_is_read_back_unchanged(solver: Any, before: tuple[Re
         Strided(batch=3),
         TruncatedPoisson(sampling_rate=0.01, batch=9),
         TruncatedPoisson(sampling_rate=0.01, batch=9, most_records=200),
+        Passes(batch=3, batches=4),
     ],
     ids=repr,
 )

@@ -143,6 +143,42 @@ def test_with_nothing_but_noise_the_clip_stays_and_the_start_is_kept() -> None:
     assert np.array_equal(step.coef, step.start)
 
 
+def undetermined_pair(turn: float) -> OneStep:
+    """Two directions of noise, turned by noise among themselves, and two that are determined."""
+    turned = np.eye(4)
+    turned[:2, :2] = [[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]]
+    return OneStep(
+        start=np.array([0.1, 0.0, 1.0, 1.0]),
+        gradient=np.zeros(4),
+        bread=turned.T @ np.diag([-0.5, 0.5, 40.0, 60.0]) @ turned,
+        meat=np.eye(4),
+        altered=0.0,
+        clip=1.0,
+        gradient_noise=1.0,
+        bread_noise=1.0,
+        meat_noise=1.0,
+        altered_noise=1.0,
+    )
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.3, math.pi / 4])
+def test_what_is_not_determined_is_bounded_however_noise_turned_it(turn: float) -> None:
+    """Any combination as long as all coefficients, in any contrast, is within what is told; so is what it mixes."""
+    step, units = undetermined_pair(turn), np.diag([1.0, 50.0, 1.0, 1.0])
+    contrasts = np.array([[0.3, 0.0, 1.0, 0.0], [-0.2, 0.1, 0.0, 1.0]])
+    own, mixed = step.unseen(contrasts, units)
+    size = float(np.linalg.norm(units @ step.coef))
+    for angle in np.linspace(0, math.pi, 50):
+        along = np.array([math.cos(angle), math.sin(angle), 0.0, 0.0])
+        missed = along * size / float(np.linalg.norm(units @ along))  # θ° there
+        for weights in np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [1.0, 1.0]]):
+            c = weights @ contrasts
+            assert (c @ missed) ** 2 <= weights @ own @ weights * (1 + 1e-9)
+            most = step.bread_noise**2 * np.square(step.inverse @ c).sum() * float(missed @ missed)
+            assert most <= weights @ mixed @ weights * (1 + 1e-9)
+    np.testing.assert_allclose(own, undetermined_pair(0.0).unseen(contrasts, units)[0], rtol=1e-9)
+
+
 def test_records_of_another_kind_are_refused() -> None:
     """Per-record problems, several classes: their shares in the second moments are not the ones that are priced."""
     solver = NewtonInference(clip=1.0)

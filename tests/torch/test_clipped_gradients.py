@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: E402, N812
 
 from privet.clipping import Automatic, Clip  # noqa: E402
 from privet.errors import InvalidParameter  # noqa: E402
-from privet.torch import ClippedGradients, PerLayer, make_compatible  # noqa: E402
+from privet.torch import ClippedGradients, LossOf, PerLayer, make_compatible  # noqa: E402
 
 # Whatever is not here must be recorded: a slower way would be right, but a regression.
 SLOWER: dict[str, str] = {}
@@ -245,3 +245,17 @@ def test_bf16_forward_clips_in_float32() -> None:
     found = ClippedGradients(model, half).sum(batch, Clip(clip=0.1)).gradients
     assert all(g.dtype == torch.float32 for g in found)
     assert distance(found, slowly(model, half, batch, Clip(clip=0.1))) < 0.05
+
+
+@pytest.mark.parametrize("sizes", [None, [3, 3, 3], [1, 5, 2, 1]], ids=str)
+def test_softmax_regression_has_a_closed_form(sizes: list[int] | None) -> None:
+    """One linear layer under cross-entropy needs no backward pass, and gives the same sum."""
+    torch.manual_seed(0)
+    model, batch = nn.Sequential(nn.Flatten(), nn.Linear(10, 3)), (torch.randn(9, 2, 5), torch.randint(3, (9,)))
+    per_example = LossOf(nn.CrossEntropyLoss(reduction="none"))
+    engine = ClippedGradients(model, per_example)
+    found = engine.sum(batch, Clip(clip=0.5), sizes=None if sizes is None else torch.tensor(sizes))
+    assert engine.way == "closed form"
+    assert distance(found.gradients, slowly(model, per_example, batch, Clip(clip=0.5), sizes)) < 1e-5
+    batch[1][4] = 7  # no such class
+    assert all(bool(g.isfinite().all()) for g in engine.sum(batch, Clip(clip=0.5)).gradients)

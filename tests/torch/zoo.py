@@ -88,6 +88,16 @@ ZOO: dict[str, tuple[Make, Callable[[int], Tensor]]] = {
     ),
     "many positions": (lambda: nn.Sequential(nn.Linear(2, 3), nn.Tanh(), head(120)), floats(40, 2)),
     "two dimensions of positions": (lambda: nn.Sequential(nn.Linear(5, 2), nn.Tanh(), head(12)), floats(2, 3, 5)),
+    "flattened positions": (
+        lambda: Apply(
+            lambda m, x: m.out(torch.tanh(torch.addmm(m.b, m.lin(x.view(-1, 5)), m.w)).view(len(x), -1)),
+            lin=nn.Linear(5, 4),
+            w=parameter(4, 3),
+            b=parameter(3),
+            out=nn.Linear(12, 3),
+        ),
+        floats(4, 5),
+    ),
     "conv1d": (conv(1), floats(4, 9)),
     "conv1d same": (conv(1, padding="same", dilation=2), floats(4, 9)),
     "conv1d even kernel": (

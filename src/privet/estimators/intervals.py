@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from privet.estimators.preparing import Records
 
 _LEAST_CONDITIONING = 1.5  # typical norms of the Hessian's noise that its eigenvalues could reach at all
-_MOST_UNSEEN = 1.0  # variance of a coefficient by its share in undetermined directions ÷ all other variance
+# The square of what undetermined directions may add to a coefficient ÷ its other variance: added as if it were one,
+# it then keeps cover at every level to half a point (docs/proofs/intervals.md, section 4).
+_MOST_UNSEEN = 0.25
 _MOST_REMAINDER = 2.0  # bound on the neglected quadratic term ÷ standard deviation; the term itself is a fraction of it
 _MOST_ALTERED = 0.01  # share of records
 NOTICED = 0.05  # of a range, or of a row's length
@@ -204,10 +206,10 @@ def uncertainty(step: OneStep, *, loss: Loss, scaling: Scaling, unit: float, rec
         return Uncertainty(covariance=nothing, degrees=nothing[0], refusal=refusal)
     covariance = to_units @ step.covariance @ to_units.T
     own, mixed = step.unseen(to_units, scaling.spreads)
-    unknown = ~(own <= _MOST_UNSEEN * (np.diag(covariance) + mixed))
+    unknown = ~(np.diag(own) < _MOST_UNSEEN * np.diag(covariance + mixed))  # nor if both are 0
     if unknown.all():
         return Uncertainty(covariance=nothing, degrees=nothing[0], refusal=_UNDETERMINED)
-    covariance = covariance + np.diag(own + mixed)
+    covariance = covariance + own + mixed
     covariance[unknown] = covariance[:, unknown] = math.nan
     return Uncertainty(covariance=covariance, degrees=step.degrees(to_units), refusal="")
 
@@ -222,8 +224,8 @@ def _refusal(step: OneStep, loss: Loss, records: int, constant: float) -> str:
     most = min(_MOST_ALTERED, 2 / math.sqrt(records))
     if step.altered - 2 * step.altered_noise > most * records:
         return (
-            f"Refused: clearly more than {most:.2g} of the records were altered, having a missing value, one well "
-            "outside its range, or a row well beyond the norm; the coefficients are those of the altered table. Pass "
+            f"Refused: clearly more than {most:.2g} of the records were altered or left out, having a missing value, "
+            "one well outside its range, or a row well beyond the norm; the coefficients are those of the rest. Pass "
             "wider `bounds` (or `target_range`), or fill in missing values from public facts first."
         )
     return ""

@@ -251,7 +251,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         of_few = posed if few is data or outline.whitener is None else self._pose(few, learnt.target, meter)
         for geometry in outline.geometry:
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.learning)
-        whole = outline.final is not None and outline.whitener is not None
+        whole = outline.final is not None
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
         result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)
         if outline.calibration is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from privet.arrays import BoolArray, IntArray, Vector
 from privet.data import one_row_each
+from privet.estimators.intervals import altered_rows
 from privet.estimators.outline import Outline, Size
 from privet.estimators.weights import Weights
 from privet.geometry import whole_space
@@ -17,7 +18,7 @@ from privet.preprocessing import RangeFinder
 from privet.preprocessing.centring import Centring
 from privet.preprocessing.ranges import FoundRanges
 from privet.preprocessing.scaling import Scaling, given_scaling, scaling_from
-from privet.preprocessing.whitening import Whitener
+from privet.preprocessing.whitening import Whitener, Whitening
 from privet.problems import GroupedProblem, LinearProblem
 from privet.randomness import Random
 from privet.sampling import Poisson
@@ -165,14 +166,18 @@ def prepared_problem(
     """Prepared rows and labels. Labels of NaN, or outside the loss's set, and bad weights zero a record out.
 
     The penalty is (alpha/2) ‖coef‖², added to the *average* loss; both are of the data's own units. With `whole`, a row
-    that is longer than the scaling's norm is zeroed out, too, where it would be shortened.
+    that would be altered noticeably is zeroed out, too, by what it is itself: longer than the norm (of whitened rows,
+    by any length), or with a value missing or well outside its range.
     """
     loss, labels = posed.loss, posed.labels
     if posed.weights is not None:
         loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
     keep = np.asarray(loss.admissible(labels), dtype=bool)
     if whole:
-        keep = keep & (scaling.norms(data.table) <= scaling.norm)
+        norms = scaling.norms(data.table)
+        keep = keep & ~altered_rows(data.table, scaling, norms)
+        if isinstance(scaling.whitening, Whitening):
+            keep = keep & (norms <= scaling.norm)  # a norm that was declared may be met to the last bit, and stays
     rows = scaling.rows(data.table)
     source, prepare = (data.table, scaling.preparing()) if rows is None else (rows, None)
     with blas().limit(limits=1):

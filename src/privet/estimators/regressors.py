@@ -19,6 +19,8 @@ from privet.losses import HuberLoss, Loss, SmoothedQuantileLoss, SquaredLoss
 from privet.plan import Meter
 from privet.preprocessing.scaling import Scaling
 
+_FAR = 16.0  # half ranges to which targets are clipped where intervals are asked for
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
@@ -59,15 +61,20 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         return vector(y, rows)
 
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
-        """The target scaled to [−1, 1]; NaN stays, and zeroes its record out."""
+        """The target scaled to [−1, 1]; NaN stays, and zeroes its record out.
+
+        With intervals next to no target is clipped, as that would bias slopes: no bound rests on it, as gradients are
+        clipped by themselves.
+        """
         low, high = learnt or self._ends  # type: ignore[misc]  # learnt or given
         middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
         with np.errstate(all="ignore"):
             away = (data.target - middle) / half
             outside = np.abs(away) > 1 + NOTICED
+        most = _FAR if self.inference else 1.0
         return self._posed(
             data,
-            labels=np.clip(away, -1.0, 1.0),
+            labels=np.clip(away, -most, most),
             loss=self._loss(2),
             unit=half,
             origin=middle,

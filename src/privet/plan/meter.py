@@ -2,10 +2,12 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from privet._checks import whole
 from privet.arrays import IntArray, Vector
 from privet.clipping import Adaptive, Bounding, LatticeSum
 from privet.errors import InvalidParameter, PrivetError
@@ -15,6 +17,7 @@ from privet.plan.plan import Plan
 from privet.plan.release import Release
 from privet.privacy import Guarantee
 from privet.randomness import Random, system_random, why_invalid
+from privet.sampling import Passes
 
 _COUNT_BITS = 12  # a standard deviation of noise on counts is at least 2¹² lattice steps
 
@@ -66,6 +69,32 @@ class Meter:
         step = self._made[name]
         self._open = self._counted(name)
         return self._open.sampling.indices(count, step, self.random)
+
+    def open_elsewhere(self, name: str) -> None:
+        """Count the next release, which must be `name`, on a batch that somebody else draws, as its plan says."""
+        if not isinstance(self.plan[name].sampling, Passes):
+            raise InvalidParameter(f"""Expected a release whose batches are drawn elsewhere, got {name!r}: its cost is
+                that of batches which are drawn here. Plan with Passes(batch=..., batches=...).""")
+        self._open = self._counted(name)
+
+    @property
+    def next_name(self) -> str | None:
+        """The name of the next release; None at the end of the plan."""
+        return self.plan.releases[self._place].name if self._place < len(self.plan.releases) else None
+
+    def resume(self, made: int, *, clips: Mapping[str, float]) -> None:
+        """Go on after `made` releases of a process before this one, with the clips that adapt as they stood then."""
+        whole("made", made, least=0, because="releases are counted", use="Pass how many were charged.")
+        while len(self.record) < made:
+            self._counted(self.next_name or "another")
+        self._clips.update(clips)
+        for name in clips:
+            self.rule(name)  # refuses what is no clip
+
+    @property
+    def clips(self) -> dict[str, float]:
+        """The clips that adapt, as they stand; public, as their counts were released."""
+        return dict(self._clips)
 
     def skip(self, name: str) -> None:
         """Count the next release, which must be `name`, without making it: what is public already needs no noise."""
@@ -123,7 +152,8 @@ class Meter:
         units = np.atleast_1d(total.units)
         noisy = add_gaussian(units, step=total.step, noise_stddev=stddev, random=self.random)
         if isinstance(release.bound, Adaptive):
-            self._adapt(name, release.bound, total)
+            share = 0.5 + self._count(name, release.bound, total.within)
+            self._clips[name] = release.bound.moved(total.clip, share)
         return noisy.reshape(total.units.shape)
 
     def noisy_symmetric(self, name: str, total: LatticeSum) -> Vector:
@@ -167,6 +197,23 @@ class Meter:
         stddev = self.noise_stddev(name, sensitivity=sensitivity)
         self._close(name, units.size)
         return add_gaussian(units, step=step, noise_stddev=stddev, random=self.random)
+
+    def float_noise(self, name: str, *, clip: float, size: int, within: int = 0) -> float:
+        """The open release, for whoever adds ideal Gaussian noise in floats: the standard deviation to draw, once.
+
+        The noise must be of this meter's `random`, and the guarantee must say that it is taken for ideal. `within`, how
+        many records were within the clip, moves a clip that adapts; it is private, and gets its own exact noise here:
+        half of it is released, which one record moves by half, as it does the centred count of a `LatticeSum`.
+        """
+        rule = self.rule(name)
+        if clip != rule.clip:
+            raise InvalidParameter(f"""Expected a sum of records bounded by {rule.clip:g} for {name!r}, as planned, got
+                {clip:g}: the noise was calibrated to the former. Bound records as the plan says.""")
+        stddev = math.nextafter(self.noise_stddev(name), math.inf)
+        release = self._close(name, size)
+        if isinstance(release.bound, Adaptive):
+            self._clips[name] = release.bound.moved(clip, 2 * self._count(name, release.bound, within))
+        return stddev
 
     def draw(self, name: str) -> Random:
         """The open release: an exact random draw of its own, e.g. by the exponential mechanism."""
@@ -216,9 +263,8 @@ class Meter:
         release = self._close(name, total.units.size)
         return release, math.nextafter(self.noise_stddev(name), math.inf)
 
-    def _adapt(self, name: str, first: Adaptive, total: LatticeSum) -> None:
-        """Release the count of gradients within the clip, and move the clip."""
-        units = np.array([total.within * 2**30])
-        count = add_gaussian(units, step=2.0**-31, noise_stddev=first.count_noise, random=self.random)
-        share = 0.5 + float(count[0]) / self.plan.batch_size(name)
-        self._clips[name] = first.moved(total.clip, share)
+    def _count(self, name: str, bound: Adaptive, halves: int) -> float:
+        """A count in halves, which one record moves by at most 1, released as a share of the planned batch."""
+        units = np.array([halves * 2**30])
+        count = add_gaussian(units, step=2.0**-31, noise_stddev=bound.count_noise, random=self.random)
+        return float(count[0]) / self.plan.batch_size(name)

@@ -17,11 +17,11 @@ from privet.plan.influence import Bounded, Computed, Histograms, MomentSums, Sec
 from privet.plan.plan import Plan
 from privet.plan.release import Release
 from privet.privacy import Budget
-from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Strided, TruncatedPoisson
+from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Passes, Poisson, Strided, TruncatedPoisson
 
 VERSION = 1
 _BOUNDS = (Adaptive, Automatic, Clip, Declared, Bounded, Computed, Histograms, MomentSums, SecondMoments)
-_SAMPLING = (Cyclic, FixedSize, FullBatch, OneRecord, Poisson, Strided, TruncatedPoisson)
+_SAMPLING = (Cyclic, FixedSize, FullBatch, OneRecord, Passes, Poisson, Strided, TruncatedPoisson)
 
 
 def plan_to_json(plan: Plan) -> str:

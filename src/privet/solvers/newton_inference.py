@@ -29,6 +29,7 @@ _SHARES = {NORMS: 0.04, GRADIENT: 0.60, BREAD: 0.25, MEAT: 0.10, ALTERED: 0.01} 
 _BINS = 16  # of gradient norms: half octaves down from the clip
 _ALONE, _TOGETHER = 4.0, 1.5  # times what noise alone makes of an eigenvalue, from which on it is one of the records
 _BELIEVED = 2.0  # standard deviations from which on a count is taken for records, not for noise
+_SURE = 2.0  # standard deviations that are added to a length that others are compared with
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -109,18 +110,25 @@ class OneStep:
         return np.asarray(2 * (variances / moved) ** 2)
 
     def unseen(self, contrasts: Vector, units: Vector) -> tuple[Vector, Vector]:
-        """What undetermined directions may add to the variance of each row of `contrasts` times θ₁.
+        """What undetermined directions may add to the covariance of `contrasts` times θ₁, as two matrices.
 
-        First by its share in them, then by what the Hessian's noise mixes of them into the others. That is if none of
-        them has a longer coefficient than all others together, the length being that of `units` θ: for directions u,
-        off by b at most, the error is Σ (c·u) b + cᵀH̃⁻¹E Σ u b. docs/proofs/intervals.md, section 4.
+        First by the contrasts' shares in them, then by what the Hessian's noise mixes of them into the others. That is
+        if no combination of them has a longer coefficient than all others together, the length being that of `units` θ:
+        off by w, the error is c·w + cᵀH̃⁻¹Ew. Neither depends on how noise turned the undetermined directions among
+        themselves. docs/proofs/intervals.md, section 4.
         """
         weak = self.undetermined
-        size = float(np.linalg.norm(units @ self.coef))
-        lengths = np.maximum(np.linalg.norm(units @ weak, axis=0), 2.0**-1000)
-        off = np.square(np.abs(weak.T @ self.start) + size / lengths)
-        turned = np.square(self.inverse @ contrasts.T).sum(axis=0)
-        return np.square(contrasts @ weak) @ off, self.bread_noise**2 * turned * off.sum()
+        if not weak.size:
+            return np.zeros((len(contrasts),) * 2), np.zeros((len(contrasts),) * 2)
+        # not only the length that was found, but what it may be
+        size = float(np.linalg.norm(units @ self.coef)) + _SURE * math.sqrt(np.trace(units @ self.covariance @ units.T))
+        _, lengths, axes = np.linalg.svd(units @ weak)
+        lengths = np.maximum(lengths, 2.0**-400)
+        known = weak.T @ self.start
+        reach = float(np.linalg.norm(units @ weak @ known)) + size
+        shares = contrasts @ weak @ axes.T * (reach / lengths)
+        turned = contrasts @ self.inverse * (self.bread_noise * (float(np.linalg.norm(known)) + size / lengths[-1]))
+        return shares @ shares.T, turned @ turned.T
 
     def remainder(self, bending: float, constant: float = 0.0) -> float:
         """The neglected quadratic term, in units of the least standard deviation of the bracket.

@@ -132,15 +132,12 @@ class ClippedGradients:
 
     def _add(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor]) -> int:
         """Add the clipped gradients of a micro-batch to the totals; how many units were within the clip."""
-        count = length(batch) if sizes is None else len(sizes)
         try:
             uses = self._uses(batch, sizes)
         except Exception:  # noqa: BLE001  # the model runs on made-up examples: it is these that it cannot read
-            return self._add_halves(batch, sizes, rule, totals, count)
-        squared = torch.stack(
-            [use.squared_norms(self._scratch) for use in uses if use is not None] or [torch.zeros(count)]
-        )
-        norms = squared.double().sum(0).sqrt()
+            return self._add_halves(batch, sizes, rule, totals)
+        squared = torch.stack([use.squared_norms(self._scratch) for use in uses if use is not None] or [torch.zeros(1)])
+        norms = squared.sum(0, dtype=torch.float64).sqrt_()
         if not math.isfinite(float(norms.sum())):
             good = norms.isfinite().nonzero().squeeze(1)
             if not len(good):

@@ -14,7 +14,7 @@ from privet.torch.attention_rule import attention
 from privet.torch.conv_rules import CONVOLUTIONS
 from privet.torch.norm_rules import group_norm, instance_norm, layer_norm, rms_norm
 from privet.torch.other_rules import elementwise, grown, operation, repeated
-from privet.torch.product_rules import embedding, embedding_bag, linear, matmul
+from privet.torch.product_rules import addmm, embedding, embedding_bag, linear, matmul
 from privet.torch.recurrent_rules import gru, lstm, rnn_relu, rnn_tanh
 
 _BY_ENTRY = ("add", "sub", "mul", "div", "true_divide", "maximum", "minimum", "pow", "where", "lerp", "addcmul", "rsub")
@@ -27,6 +27,7 @@ RULES: dict[Any, Callable[..., Any]] = {
     torch.Tensor.matmul: matmul,
     torch.Tensor.__matmul__: matmul,
     torch.mm: matmul,
+    torch.addmm: addmm,
     F.embedding: embedding,
     F.embedding_bag: embedding_bag,
     F.layer_norm: layer_norm,
@@ -54,3 +55,5 @@ SECOND: dict[Any, Callable[[Any], int]] = {
     **{rnn: lambda args: 0 if args[-1] else 1 for rnn in (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu)},
 }
 """Functions whose examples may stand in the second dimension, and where they do."""
+FLAT = {F.linear, torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.mm, torch.addmm}
+"""Functions that may see the positions of all examples one below the other."""

@@ -18,13 +18,13 @@ def linear(recording: Recording, input: Tensor, weight: Tensor, bias: Tensor | N
     inputs = input.detach()
 
     def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
-        outputs = positions(gradient, 1)
+        outputs = recording.positions(gradient)
         if w is not None:
-            yield w, Product(positions(inputs, 1).float(), outputs)
+            yield w, Product(recording.positions(inputs).float(), outputs)
         if b is not None:
-            yield b, Rows(outputs.squeeze(1) if outputs.shape[1] == 1 else outputs.sum(1), outputs.shape[2:])
+            yield b, _shift(outputs)
 
-    return recording.tap(F.linear(input, recording.plain(weight), recording.plain(bias)), uses)
+    return recording.tap(F.linear(input, recording.plain(weight), recording.plain(bias)), uses, flat=True)
 
 
 def matmul(recording: Recording, input: Tensor, other: Tensor) -> Any:
@@ -35,9 +35,32 @@ def matmul(recording: Recording, input: Tensor, other: Tensor) -> Any:
     inputs = input.detach()
 
     def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
-        yield number, Product(positions(gradient, 1), positions(inputs, 1).float())
+        yield number, Product(recording.positions(gradient), recording.positions(inputs).float())
 
-    return recording.tap(torch.matmul(input, recording.plain(other)), uses)
+    return recording.tap(torch.matmul(input, recording.plain(other)), uses, flat=True)
+
+
+def addmm(recording: Recording, bias: Tensor, input: Tensor, other: Tensor, **scales: Any) -> Any:
+    """b + x W, as some transformers write their layers."""
+    b, w = recording.number(bias), recording.number(other)
+    if scales or recording.number(input) is not None or (b is not None and bias.dim() != 1):
+        return operation(recording, torch.addmm, (), (bias, input, other), scales)
+    inputs = input.detach()
+
+    def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
+        outputs = recording.positions(gradient)
+        if w is not None:
+            yield w, Product(outputs, recording.positions(inputs).float())
+        if b is not None:
+            yield b, _shift(outputs)
+
+    output = torch.addmm(recording.plain(bias), input, recording.plain(other))
+    return recording.tap(output, uses, flat=True)
+
+
+def _shift(outputs: Tensor) -> Rows:
+    """A vector that was added at every position."""
+    return Rows(outputs.squeeze(1) if outputs.shape[1] == 1 else outputs.sum(1), outputs.shape[2:])
 
 
 def embedding(

@@ -20,7 +20,12 @@ from privet.torch.uses import Use
 Found = Iterable[tuple[int, Use]]
 _GROWING = {torch.Tensor.expand, torch.Tensor.repeat, torch.broadcast_to, torch.Tensor.broadcast_to}
 _TURNING = {torch.Tensor.t, torch.t, torch.Tensor.transpose, torch.transpose, torch.Tensor.permute}
-_STILL = {F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout}
+_DROPPING = {F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout}
+_RATES: dict[Any, tuple[int, str]] = {  # where functions that do more take their rate of dropout
+    F.scaled_dot_product_attention: (4, "dropout_p"),
+    F.multi_head_attention_forward: (10, "dropout_p"),
+    **dict.fromkeys((torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu), (5, "dropout")),
+}
 
 
 class NotRecorded(Exception):
@@ -79,10 +84,10 @@ class Recording(TorchFunctionMode):
         self, parameters: Sequence[Tensor], size: int, *, script: Sequence[Call] | None = None, still: bool = False
     ) -> None:
         super().__init__()
-        from privet.torch.layer_rules import GROWN, RULES, SECOND  # the rules record through this class
+        from privet.torch.layer_rules import FLAT, GROWN, RULES, SECOND  # the rules record through this class
 
         self._rules: Mapping[Any, Callable[..., Any]] = RULES
-        self._grown, self._second = GROWN, SECOND
+        self._grown, self._second, self._flat = GROWN, SECOND, FLAT
         self.size = size
         self.sources = Sources(list(parameters))
         self.taps: list[Tap] = []
@@ -92,9 +97,13 @@ class Recording(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self._still:
+            if func in _DROPPING and args:
+                return args[0]
+            args, kwargs = _without_dropout(func, args, kwargs)
         touched = self._touched(args, kwargs)
         if not touched:
-            return args[0] if self._still and args and func in _STILL else func(*args, **kwargs)
+            return func(*args, **kwargs)
         shapes = tuple(value.shape for value in _tensors(args, kwargs) if id(value) not in self.sources.numbers)
         if not self._meets_examples(func, args, shapes):
             result = func(*args, **kwargs)
@@ -122,9 +131,13 @@ class Recording(TorchFunctionMode):
         """The tensor, cut off from autograd if it is a source."""
         return tensor.detach() if isinstance(tensor, Tensor) and id(tensor) in self.sources.numbers else tensor
 
-    def tap(self, output: Tensor, uses: Callable[[Tensor], Found]) -> Tensor:
-        """Let `uses` be told the gradient of `output`, a fresh tensor of this call, a row an example."""
-        if output.shape[0] != self.size:
+    def positions(self, tensor: Tensor) -> Tensor:
+        """(examples, all positions, features), also if positions of all examples stood one below the other."""
+        return tensor.reshape(self.size, -1, tensor.shape[-1])
+
+    def tap(self, output: Tensor, uses: Callable[[Tensor], Found], *, flat: bool = False) -> Tensor:
+        """Let `uses` be told the gradient of `output`, a fresh tensor of this call: a row an example, or several."""
+        if not output.dim() or (output.shape[0] % self.size if flat else output.shape[0] != self.size):
             raise NotRecorded
         if output._is_view():  # so that it may be changed in place, and the tap still hears of it as it was
             output = torch.ops.aten._unsafe_view(output, output.shape)
@@ -156,6 +169,10 @@ class Recording(TorchFunctionMode):
             return bool(len(sizes)) and sizes[0] == self.size and first == 1
         if func in self._second:  # (positions, examples, features)
             return len(shapes[0]) == 3 and shapes[0][self._second[func](args)] == self.size
+        if func in self._flat:  # all positions of all examples, one below the other
+            return any(len(shape) == 2 and shape[0] % self.size == 0 for shape in shapes) or any(
+                len(shape) > 0 and shape[0] == self.size for shape in shapes
+            )
         return any(len(shape) > 0 and shape[0] == self.size for shape in shapes)
 
     def _met(self, call: Call) -> bool:
@@ -196,6 +213,15 @@ class _Start(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         return None, None
+
+
+def _without_dropout(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    if func not in _RATES:
+        return args, kwargs
+    place, name = _RATES[func]
+    if name in kwargs:
+        return args, {**kwargs, name: 0.0}
+    return (*args[:place], 0.0, *args[place + 1 :]) if len(args) > place else args, kwargs
 
 
 def _is_turn(func: Any) -> bool:

@@ -17,6 +17,8 @@ class LossOf:
 
     Examples
     --------
+    >>> import torch
+    >>> from torch import nn
     >>> per_example = LossOf(nn.CrossEntropyLoss(reduction="none"))
     >>> per_example(nn.Linear(3, 2), (torch.zeros(4, 3), torch.zeros(4, dtype=torch.long))).shape
     torch.Size([4])
