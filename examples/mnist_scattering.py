@@ -46,8 +46,8 @@ class Recipe:
 
 
 RECIPES = {
-    2.93: Recipe(batch=4096, steps=400, clip=0.02, step_size=1000.0),
-    1.0: Recipe(batch=4096, steps=400, clip=0.02, step_size=400.0),
+    2.93: Recipe(batch=8192, steps=400, clip=0.005, step_size=3000.0),
+    1.0: Recipe(batch=8192, steps=400, clip=0.005, step_size=1000.0),
 }
 
 
@@ -96,7 +96,7 @@ def planned(recipe: Recipe, facts: Facts, epsilon: float) -> tuple[DPSGD, Plan]:
         clip=recipe.clip,
         update=GradientStep(step_size=recipe.step_size, momentum=recipe.momentum),
         release="tail_average",
-        tail=0.1,
+        tail=0.25,
     )
     return solver, solver.plan(facts, Budget(epsilon=epsilon, delta=DELTA))
 
