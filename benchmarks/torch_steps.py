@@ -45,7 +45,7 @@ def main() -> None:
         names = options.networks.split(",")
         modes = list(OURS) + ([] if options.no_peers else _peers(options.peers))
         results["facts"] = _facts(options.rounds)
-        for threads in (1,) if options.quick else (1, 2):
+        for threads in (1,) if options.quick else options.threads:
             for name in names:
                 key = f"{name}, {threads} thread{'s' * (threads > 1)}"
                 results["steps"][key] = _network(name, modes, options, threads=threads)
@@ -59,6 +59,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="three rounds, one thread, to see that it runs")
     parser.add_argument("--rounds", type=int, default=9, help="how often the modes of a network take turns")
+    parser.add_argument(
+        "--threads", type=int, nargs="+", default=[1, 2], help="how many threads a process has, in turn"
+    )
     parser.add_argument("--no-peers", action="store_true", help="privet and plain PyTorch alone")
     parser.add_argument("--networks", default=",".join(BATCH), help="with commas between")
     parser.add_argument("--peers", default=str(HERE.parent / ".venv-torch-peers" / "bin" / "python"))
