@@ -75,8 +75,8 @@ def main() -> None:
 
     print("\nThe same in a loop of one's own, three steps of it:")
     model = network()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
-    run = PrivateTraining(model, optimizer, private, loss=LOSS, epsilon=3, delta=DELTA, epochs=40, batch_size=350)
+    descent = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+    run = PrivateTraining(model, descent, private, loss=LOSS, epsilon=3, delta=DELTA, epochs=40, batch_size=350)
     for batch in run:
         run.step(batch)
         print(f"step {run.steps_made} of {len(run)}: epsilon spent so far {run.epsilon_spent:.3f}")

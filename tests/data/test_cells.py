@@ -152,3 +152,28 @@ def test_groups_are_dense_and_free_of_order(ids: list[Any]) -> None:
     assert [i is None for i in held] == (found == -1).tolist()
     assert all((a == b) == (found[i] == found[j]) for i, a in enumerate(held) for j, b in enumerate(held) if a and b)
     assert person_numbers(ids[::-1]).tolist() == found[::-1].tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int64, np.int8, np.uint64, bool])
+def test_small_whole_numbers_are_what_a_sort_finds(dtype: Any) -> None:
+    """Codes and names of a few whole numbers, negative ones and unlisted ones among them, are those of each cell."""
+    rng = np.random.default_rng(3)
+    cells = (rng.integers(0, 7, 500) * 3 - (6 if np.dtype(dtype).kind in "fi" else 0)).astype(dtype)
+    reader = Codes(("0", "3", "True", "-6"), other=9)
+    assert reader.read(cells).tolist() == [reader.one(cell) for cell in cells.tolist()]
+    names = Names()
+    found, places = names.ranked(names.read(cells))
+    assert found == sorted({str(text_of(cell)) for cell in cells.tolist()})
+    assert [found[place] for place in places] == [text_of(cell) for cell in cells.tolist()]
+
+
+@pytest.mark.parametrize("odd", [0.5, np.nan, np.inf, 1e300, 1000.0, -1e6])
+def test_one_odd_number_among_small_ones_moves_no_other(odd: float) -> None:
+    """A fraction, a missing or a large one: the others are read as without it."""
+    cells = np.tile([0.0, 1.0, 2.0], 50)
+    reader = Codes(("0", "1"), other=7)
+    wanted = reader.read(cells)
+    cells[4] = odd
+    found = reader.read(cells)
+    assert np.array_equal(np.delete(found, 4), np.delete(wanted, 4))
+    assert found[4] == reader.one(odd)

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from privet.data import labels, matrix, person_numbers, vector
 from privet.data.cells import number_of
+from privet.data.floats import columns_at
 from privet.errors import InvalidParameter
 
 FLOATS = [np.float16, np.float32, np.float64, np.longdouble]
@@ -99,6 +100,17 @@ def test_infinity_is_missing_in_every_kind_of_table(dtype: Any) -> None:
         assert same(found.toarray() if sparse.issparse(found) else found, expected)
     assert same(given, before)
     assert same(vector(given[:, 1]), expected[:, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.uint8, bool])
+def test_columns_at_some_places_are_those_of_the_matrix(dtype: Any) -> None:
+    """Over several blocks, of each numeric type, infinity missing: as the rows at these places are read."""
+    rng = np.random.default_rng(7)
+    table = (3 * rng.normal(size=(9_000, 3))).astype(dtype)
+    if table.dtype.kind == "f":
+        table[::7, 1], table[::11, 2] = np.inf, np.nan
+    places = np.flatnonzero(rng.random(9_000) < 0.7)
+    np.testing.assert_array_equal(columns_at(list(table.T), places), matrix(table[places]).T)
 
 
 def test_long_tables_are_looked_at_whole() -> None:

@@ -19,7 +19,8 @@ from privet.data.cells import Numbers
 from privet.data.tables import header, read
 from privet.errors import InvalidParameter
 from privet.preprocessing import Category, Number, Schema, Target, encode_target
-from privet.preprocessing.encoding import encode, features
+from privet.preprocessing.encoded_rows import EncodedRows
+from privet.preprocessing.encoding import encode
 
 SCHEMA = Schema(
     columns={
@@ -192,7 +193,7 @@ def test_a_code_book_without_names_has_no_features() -> None:
     orders: list[dict[str, Number | Category]] = [{"age": age, "job": none}, {"job": none, "age": age}]
     for columns in orders:
         table = {"age": [50, None], "job": ["Jane", None]}
-        assert features(Schema(columns=columns), table)[:, 0].tolist()[0] == 50
+        assert EncodedRows(Schema(columns=columns), table).whole()[:, 0].tolist()[0] == 50
         assert encode(Schema(columns=columns), table).shape == (2, 2)
 
 

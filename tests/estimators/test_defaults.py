@@ -13,6 +13,8 @@ from sklearn import linear_model
 from privet.errors import SmallEffectiveSample
 from privet.estimators import LinearRegression, LogisticRegression
 from privet.estimators.defaults import LITTLE, Task, solver_for
+from privet.estimators.outline import Size, outlined
+from privet.estimators.sampling import range_rate, sample_tail
 from privet.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss
 from privet.solvers import FixedHessian
 
@@ -92,3 +94,26 @@ def test_ranges_that_would_be_noise_are_warned_of_before_anything_is_spent(decla
         LinearRegression(epsilon=1).fit(np.tile(X, (20, 1)), np.tile(X[:, 0], 20))  # enough records
     assert [kind.category for kind in told] == ([] if declared else [SmallEffectiveSample])
     assert declared or "Declare bounds" in str(told[0].message)
+
+
+@pytest.mark.parametrize("seen", [1.0, 4_999.0, 5_001.0, 1e4, 1e9])
+def test_a_sample_for_ranges_stands_out_as_far_as_is_wanted(seen: float) -> None:
+    """All records, or a sample of at least the solver's rate that stands out by 2,500 standard deviations."""
+    assert range_rate(1.0, seen) == 1
+    rate = range_rate(0.05, seen)
+    assert (rate == 1) == (seen < 5_000)
+    assert rate >= 0.05
+    assert rate == 1 or rate * seen >= 2_500 * (1 - 1e-12)
+    assert rate == 1 or 0.003 - 1e-12 <= sample_tail(rate * seen) < 0.005
+
+
+def test_ranges_of_a_tall_table_are_learnt_from_a_quarter_of_it() -> None:
+    """Norms and moments from a twentieth; declared ranges from that, too; with fewer records, all from all."""
+    size = Size(records=2_000_000, columns=20)
+    found = outlined(LogisticRegression(1.0, 1e-8, classes=[0, 1]), size)
+    assert 0.05 < found.rate < 0.06
+    assert 0.2 < found.ranging < 0.3
+    declared = outlined(LogisticRegression(1.0, 1e-8, classes=[0, 1], bounds=(-4, 4)), size)
+    assert declared.ranging == declared.rate == found.rate
+    fewer = outlined(LogisticRegression(1.0, 1e-8, classes=[0, 1]), Size(records=100_000, columns=20))
+    assert fewer.ranging == fewer.rate == 1

@@ -17,14 +17,14 @@ import pytest
 from scipy import sparse
 
 from privet.arrays import IntArray
-from privet.estimators import LinearRegression, LogisticRegression, outline, preparing
+from privet.estimators import LinearRegression, LogisticRegression, outline, preparing, range_shares
 from privet.noise import add_gaussian
 from privet.plan import Meter
 from privet.plan import meter as room
 from privet.preprocessing import centring, whitening
 from privet.privacy import sensitivity_factor
 from privet.problems import linear_model
-from privet.sampling import Strided
+from privet.sampling import FullBatch, Strided
 from privet.sums import glm_sum, gram_sum
 
 ROWS = 700
@@ -106,6 +106,11 @@ def fitted(model: Any, cells: list[float] | None, kind: str) -> None:
     model.fit(sparse.csr_matrix(X) if kind == "sparse" else X, y, **given)
 
 
+def strided(sampling_rate: float) -> Any:
+    """The first part of the rows, in place of a drawn one."""
+    return FullBatch() if sampling_rate == 1 else Strided(batch=round(ROWS * sampling_rate))
+
+
 WHITENED = {"second moment 1", "whitened norms 1", "gradients"}
 CENTRED = {"norms", "mean", "centred norms", "gradients"}
 
@@ -123,7 +128,9 @@ def check(
     transcript = Transcript(patch)
     if kind in PLENTY:
         patch.setattr(outline, "sample_rate", lambda *given: 0.25)
-        patch.setattr(preparing, "Poisson", lambda sampling_rate: Strided(batch=ROWS // 4))  # the record is among them
+        ranged = 0.5 if kind == "plenty, ranges" else 1.0
+        patch.setattr(range_shares, "range_rate", lambda *given: ranged)
+        patch.setattr(preparing, "Poisson", strided)  # the record is among them
     mutant(patch)
     settings: dict[str, Any] = {"neighbours": neighbours, "random_state": 1, "max_iter": 3}
     if neighbours == "add_remove":
@@ -154,7 +161,7 @@ def check(
     assert all(moved > 0 for moved in most.values())
 
 
-PLENTY = ("plenty", "plenty, regression")
+PLENTY = ("plenty", "plenty, regression", "plenty, ranges")
 RELATIONS = ["replace_one", "zero_out", "add_remove"]
 CASES = [
     (kind, each)

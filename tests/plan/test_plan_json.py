@@ -12,6 +12,7 @@ import pytest
 from privet import Budget, Plan, glm
 from privet.clipping import Adaptive, Automatic, Clip, Declared
 from privet.errors import PlanFormat
+from privet.noise import banded_square_root
 from privet.plan import (
     Histograms,
     MomentSums,
@@ -41,6 +42,7 @@ BUDGET = Budget(epsilon=1, delta=1e-6)
 SOLVERS: list[Any] = [
     BestIterate(descent=DPSGD(steps=5, clip=1.0, release="all"), loss_clip=1.0),
     DPSGD(steps=5, clip=1.0, sampling=Poisson(sampling_rate=0.1)),
+    DPSGD(steps=4, clip=1.0, correlation=banded_square_root(3)),
     DPSVRG(epochs=2, epoch_steps=3, sampling=FullBatch(), clip=1.0, difference_clip=0.5, step_size=0.1),
     Exponential(lipschitz=1.0),
     FixedHessian(clip=0.5, steps=3),

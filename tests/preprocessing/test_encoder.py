@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from privet.data.cells import number_of
 from privet.errors import InvalidParameter
 from privet.preprocessing import Category, Number, Schema, TableEncoder, Target
 from privet.preprocessing.encoding import row_scale
@@ -145,6 +146,45 @@ def test_no_cell_is_ever_quoted(secret: Any) -> None:
         for text in ("Jane Doe", "4929", "script", "31337"):
             assert text not in str(caught.value)
         assert caught.value.__cause__ is None
+
+
+def test_long_tables_are_encoded_cell_by_cell() -> None:
+    """Over several blocks of rows, of every kind of column, features are what each cell alone says."""
+    count = 9_001
+    rng = np.random.default_rng(4)
+    strided = rng.normal(0, 3, (count, 2))
+    strided[[0, 4_095, 4_096, 9_000], 0] = np.inf, -np.inf, np.nan, 1e300
+    odd: list[Any] = rng.normal(0, 3, count).tolist()
+    odd[5:8] = ["1.5", "Jane Doe", 10**400]
+    table: dict[str, Any] = {
+        "strided": strided[:, 0],
+        "whole": rng.integers(-9, 9, count),
+        "job": rng.choice(["baker", "smith", "Jane Doe"], count),
+        "short": np.append(rng.normal(0, 3, count - 1), np.inf).astype(np.float32),
+        "log": np.abs(strided[:, 1]),
+        "true": rng.random(count) < 0.5,
+        "gone": np.where(rng.random(count) < 0.1, np.inf, strided[:, 1]),
+        "odd": odd,
+    }
+    kinds: dict[str, Any] = {"job": Category(values=("baker", "smith")), "log": Number(low=0, high=5, log=True)}
+    kinds["gone"] = Number(low=-4, high=4, missing="indicator")
+    schema = Schema(columns={name: kinds.get(name, Number(low=-4, high=4)) for name in table})
+    before = strided.copy()
+    found = TableEncoder(schema).features(table)
+    names = TableEncoder(schema).get_feature_names_out().tolist()[:-1]
+    for name, cells in table.items():
+        numbers = np.array([number_of(cell) for cell in list(cells)])
+        if name == "job":
+            wanted = np.array([[cell == "baker", cell == "smith"] for cell in cells], dtype=np.float64)
+        elif name == "log":
+            wanted = np.log1p(np.clip(numbers, 0, 5))[:, None]
+        else:
+            wanted = np.clip(numbers, -4, 4)[:, None]
+        if name == "gone":
+            wanted = np.column_stack([wanted, np.isnan(numbers)])
+        place = next(j for j, feature in enumerate(names) if feature.startswith(name))
+        np.testing.assert_array_equal(found[:, place : place + wanted.shape[1]], wanted)
+    np.testing.assert_array_equal(strided, before)
 
 
 def test_extra_columns_are_ignored_or_refused_by_name() -> None:

@@ -14,9 +14,19 @@ from privet.clipping import Clip
 from privet.errors import InvalidParameter
 from privet.noise import add_gaussian
 from privet.plan import Histograms, Meter, Plan, gradient_plan, meter
-from privet.preprocessing import Category, Number, Schema, SchemaLearner, TableEncoder, Target, learn_schema
+from privet.preprocessing import (
+    Category,
+    Number,
+    Schema,
+    SchemaLearner,
+    TableEncoder,
+    Target,
+    learn_schema,
+    learning,
+)
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_invalidates_guarantee
+from privet.sampling import Strided
 
 RELATIONS: tuple[Neighbours, ...] = get_args(Neighbours)
 SCHEMA = Schema(
@@ -168,3 +178,46 @@ def test_only_names_charge_a_threshold() -> None:
     plan = Plan(releases=learner.releases(noise_multiplier=5.0), neighbours="zero_out")
     assert all(isinstance(event, Gaussian) for event, _ in leaves(plan.event, "zero_out"))
     assert (learner.numbers, learner.names) == (("a",), ())
+
+
+def tall(rate: float, **more: Any) -> SchemaLearner:
+    schema = Schema(columns={"age": Number(), "gain": Number(low=0, high=1e6)})
+    return SchemaLearner(schema=schema, threshold_delta=1e-7, inside=("gain",), rate=rate, **more)
+
+
+def test_ranges_are_learnt_from_the_sample_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows outside of the sample change no release; one of the sample, the bins of its own cells, by one each."""
+    monkeypatch.setattr(learning, "Poisson", lambda sampling_rate: Strided(batch=5_000))
+    summed: list[Any] = []
+    right = Meter.noisy_counts
+
+    def kept(self: Meter, name: str, counts: Any, **named: Any) -> Any:
+        summed.append(np.array(counts))
+        return right(self, name, counts, **named)
+
+    monkeypatch.setattr(Meter, "noisy_counts", kept)
+    inside = Strided(batch=5_000).indices(20_000, 0, fixed_seed_invalidates_guarantee(1))
+    assert inside is not None
+    outside = np.setdiff1d(np.arange(20_000), inside)
+    found = []
+    for places in (inside[:0], outside, inside[:1]):
+        table = people()
+        table["age"], table["gain"] = table["age"].astype(np.float64), table["gain"].astype(np.float64)
+        table["age"][places], table["gain"][places] = np.inf, 2.0**19
+        learner = tall(0.25)
+        plan = learner.plan(Budget(epsilon=8.0, delta=1e-6), "replace_one")
+        summed.clear()
+        learner.run(learner.read(table), Meter(plan, random=fixed_seed_invalidates_guarantee(3)))
+        found.append([each.copy() for each in summed])
+    assert all(np.array_equal(one, other) for one, other in zip(found[0], found[1], strict=True))
+    moved = found[2][0] - found[0][0]
+    assert (np.abs(moved).sum(axis=1) == [1, 2]).all()  # infinity is in no bin
+
+
+@pytest.mark.parametrize(("neighbours", "groups"), [("add_remove", None), ("zero_out", "id")])
+def test_a_sample_is_refused_where_it_is_not_proven(neighbours: Neighbours, groups: str | None) -> None:
+    """Of people, and where the number of rows is private."""
+    learner = tall(0.25, groups=groups)
+    plan = learner.plan(Budget(epsilon=8.0, delta=1e-6), neighbours)
+    with pytest.raises(InvalidParameter, match="Expected rate=1"):
+        learner.run(learner.read(people()), Meter(plan))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from privet.plan import Histograms, Meter, Plan
 from privet.preprocessing import RangeFinder, octaves
+from privet.preprocessing.bins import bin_counts, edges_of
 from privet.preprocessing.octaves import COARSE, OCTAVES, likely_ranges, octave_counts
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_invalidates_guarantee
@@ -25,6 +26,38 @@ def test_a_value_is_in_the_one_bin_whose_ends_hold_it(value: float) -> None:
         assert (low < value <= high) if value > 0 else (low <= value < high)
     assert octave_counts(np.array([1.0]))[2 * OCTAVES + OCTAVES] == 1
     assert octave_counts(np.array([math.nan])).sum() == 0
+
+
+@pytest.mark.parametrize("hull", [None, *HULLS])
+def test_octaves_of_many_values_are_those_of_each(hull: Any) -> None:
+    """Zeros of both signs, NaN of both, infinities, powers of two, over several blocks: as one by one."""
+    rng = np.random.default_rng(5)
+    odd = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 5e-324, -5e-324, 1.0, -1.0, 2.0**40, 1e300, 2000.0]
+    values = rng.normal(0, 100, 70_001)
+    values[::71] = np.resize(odd, len(values[::71]))
+    values[70_000] = math.copysign(math.nan, -1.0)
+    wanted = np.zeros(COARSE, dtype=np.int64)
+    with np.errstate(all="ignore"):
+        kept = values if hull is None else np.clip(values, *hull)
+        origin, size = (0.0, 1.0) if hull is None else octaves.unit_of(hull)
+        for value in ((kept - origin) / size).tolist():
+            if not math.isnan(value):
+                power = OCTAVES if math.isinf(value) else math.frexp(value)[1] - (abs(math.frexp(value)[0]) == 0.5)
+                level = 0 if value == 0 else min(max(power, -OCTAVES), OCTAVES) + OCTAVES
+                wanted[2 * OCTAVES + (level if value > 0 else -level)] += 1
+    assert np.array_equal(octave_counts(values, hull=hull), wanted)
+
+
+@pytest.mark.parametrize(("size", "bins"), [(0, 4), (1, 32), (7, 32), (70_001, 32), (70_000, 32), (70_000, 100)])
+def test_bins_of_many_values_are_those_of_each(size: int, bins: int) -> None:
+    """An odd number of values, or of bins that are not counted by twos, missing and infinite ones among them."""
+    rng = np.random.default_rng(6)
+    values = rng.normal(0, 2, size)
+    values[::11], values[::13], values[::17] = math.nan, math.inf, -math.inf
+    edges = edges_of(-3.0, 3.0, bins, log=False)
+    with np.errstate(all="ignore"):
+        places = np.clip(np.ceil((values[~np.isnan(values)] + 3.0) * (bins / 6.0)), 1, bins).astype(int) - 1
+    assert bin_counts(values, edges).tolist() == np.bincount(places, minlength=bins).tolist()
 
 
 @pytest.mark.medium

@@ -10,6 +10,7 @@ from privet import Budget, box, dp_gd, dp_sgd, follow, glm, l2_ball, noisy_gradi
 from privet.clipping import Clip
 from privet.errors import Interrupted, InvalidParameter
 from privet.geometry import whole_space
+from privet.noise import banded_square_root
 from privet.plan import gradient_plan
 from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sampling import FullBatch, Poisson
@@ -37,6 +38,9 @@ SOLVERS: dict[str, Any] = {
     "noisy": lambda p, **k: noisy_gradient_descent(p, budget=BUDGET, steps=6, radius=1.0, **k),
     "gd": lambda p, **k: dp_gd(p, budget=BUDGET, steps=6, clip=1.0, **k),
     "sgd": lambda p, **k: dp_sgd(p, budget=BUDGET, steps=6, clip=1.0, sampling=Poisson(sampling_rate=0.2), **k),
+    "correlated": lambda p, **k: dp_sgd(
+        p, budget=BUDGET, steps=6, clip=1.0, sampling=FullBatch(), correlation=banded_square_root(3), **k
+    ),
     "follow": lambda p, **k: follow(PLAN, p, delta=1e-6, update=GradientStep(step_size=1.0), **k),
     "svrg": lambda p, **k: dp_svrg(
         p,

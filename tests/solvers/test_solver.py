@@ -12,6 +12,7 @@ from privet import Budget, box, glm
 from privet.accounting import epsilon
 from privet.clipping import Clip
 from privet.errors import InvalidParameter
+from privet.noise import banded_square_root
 from privet.plan import Histograms, Meter, Release
 from privet.privacy import Neighbours
 from privet.problems import LinearProblem, facts_of
@@ -38,6 +39,7 @@ SOLVERS: list[Any] = [
     BestIterate(descent=DPSGD(steps=4, clip=1.0, release="all"), loss_clip=1.0),
     BestIterate(descent=FixedHessian(steps=4, clip=1.0, release="all"), loss_clip=1.0),
     DPSGD(steps=4, clip=1.0, sampling=Poisson(sampling_rate=0.1)),
+    DPSGD(steps=4, clip=1.0, correlation=banded_square_root(3)),
     DPSVRG(epochs=2, epoch_steps=3, sampling=Poisson(sampling_rate=0.1), clip=1.0, difference_clip=0.5, step_size=0.1),
     Exponential(pieces=8),
     FixedHessian(clip=0.5, steps=3),

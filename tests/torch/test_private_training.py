@@ -394,7 +394,10 @@ def shared_out(model: Any, batch: Any) -> Any:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a loss that is a mean": ({"loss": nn.CrossEntropyLoss()}, "reduction='none'"),
     "a loss that adds up": ({"loss": lambda out, y: CROSS(out, y).sum()}, "one loss for each"),
-    "a loss for each number": ({"loss": lambda out, y: out}, "one loss for each"),
+    "a loss for each number": (
+        {"loss": None, "per_example": lambda model, batch: model(batch[0])},
+        "one loss for each",
+    ),
     "a loss shared out over the batch": ({"loss": None, "per_example": shared_out}, "alone and among others"),
     "no loss": ({"loss": None}, "loss= and per_example="),
     "a loss that raises": ({"loss": lambda out, y: out[:, 7]}, "made-up examples, got IndexError"),

@@ -37,6 +37,7 @@ from privet.accounting.matrix_mechanism import matrix_mechanism
 from privet.accounting.privacy_profile import profile
 from privet.accounting.query import bounds, delta, epsilon, guarantee
 from privet.accounting.selection import mean_trials, random_trials
+from privet.accounting.toeplitz_mechanism import toeplitz_mechanism, toeplitz_sensitivity
 from privet.accounting.truncated_poisson import truncated_poisson
 
 __all__ = [
@@ -78,5 +79,7 @@ __all__ = [
     "profile",
     "random_trials",
     "to_json",
+    "toeplitz_mechanism",
+    "toeplitz_sensitivity",
     "truncated_poisson",
 ]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 _REMEMBERED = 1 << 16
+_SMALL = 1000  # whole numbers below are counted, not sorted
 _PLAIN = {float, int, bool, type(None)}
 
 
@@ -118,8 +119,27 @@ class Reader(ABC):
         return np.fromiter(map(answer, cells), dtype=self.dtype, count=len(cells))
 
     def _plain(self, cells: NDArray[Any]) -> NDArray[Any]:
+        few = _few(cells)
+        if few is not None:
+            return self.read(Coded(*few))
         values, inverse = np.unique(cells, return_inverse=True)
         return self.read(Coded(values.tolist(), inverse.reshape(-1)))
+
+
+def _few(cells: NDArray[Any]) -> tuple[list[Any], Indices] | None:
+    """The values that cells hold, and which each is, as `np.unique` says, but sooner; None if not small and whole."""
+    if not cells.size:
+        return None
+    least, most = float(cells.min()), float(cells.max())
+    if not (abs(least) < _SMALL and abs(most) < _SMALL):  # nor if one is NaN
+        return None
+    places = cells.astype(np.int64)
+    if cells.dtype.kind == "f" and not np.array_equal(places, cells):
+        return None
+    places -= int(least)
+    held = np.bincount(places) > 0
+    values = (np.flatnonzero(held) + int(least)).astype(cells.dtype)
+    return values.tolist(), (np.cumsum(held) - 1)[places]
 
 
 class Numbers(Reader):
@@ -150,6 +170,19 @@ class Numbers(Reader):
         except Exception:  # noqa: BLE001, S110  # e.g. a whole number beyond floats; below, each is judged alone
             pass
         return super()._objects(cells)
+
+
+class RawNumbers(Numbers):
+    """As `Numbers`, but an array of numbers stays what it is: whoever uses it counts infinite ones as missing.
+
+    Examples
+    --------
+    >>> RawNumbers().read(np.array([3, 2], dtype=np.int8)).dtype, RawNumbers().read(["3", "Jane Doe"])
+    (dtype('int8'), array([ 3., nan]))
+    """
+
+    def _plain(self, cells: NDArray[Any]) -> NDArray[Any]:
+        return cells
 
 
 class Codes(Reader):

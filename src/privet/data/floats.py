@@ -1,5 +1,7 @@
 """Features and targets as numbers. Refused by declared type and shape only; a cell that is no number is NaN."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,30 @@ from privet.data.columns import array_of, cells_of, column_of, declared_as, is_o
 from privet.errors import InvalidParameter
 
 _MOST_COLUMNS = 2**22  # then a squared norm in units of 2^-15 is below 2^52, an exact float
+_ROWS = 1 << 11  # taken together
 _VALUES = 1 << 17  # looked at together: a block and what is made of it stay in a core's own cache
+
+
+class MadeRows(ABC):
+    """(records, features) floats that are made as they are asked for, none infinite; private.
+
+    Promise: a row depends on its own record alone, however many are asked for with it.
+
+    Examples
+    --------
+    >>> class Ones(MadeRows):
+    ...     shape = (4, 2)
+    ...     def __getitem__(self, part):
+    ...         return np.ones(self.shape)[part]
+    >>> matrix(Ones())[1:3].tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def __getitem__(self, part: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+        """The rows of a slice, or at some places: an array that nobody else holds."""
 
 
 def matrix(X: Any, *, name: str = "X", columns: int | None = None) -> Any:
@@ -22,8 +47,9 @@ def matrix(X: Any, *, name: str = "X", columns: int | None = None) -> Any:
     facts: the number of dimensions and of columns, and declared types (text, categories, dates, complex numbers); no
     error holds a cell.
     Edges: float64 and float32 arrays and CSR matrices of those types are returned as they are, not copied, unless some
-    value is infinite; all else becomes float64. A list declares no shape: it has `columns` columns, or without that as
-    many as most of its rows, which is then taken as public; an item that is no such row is a record of missing cells.
+    value is infinite; so are `MadeRows`; all else becomes float64. A list declares no shape: it has `columns` columns,
+    or without that as many as most of its rows, which is then taken as public; an item that is no such row is a record
+    of missing cells.
 
     Parameters
     ----------
@@ -39,7 +65,10 @@ def matrix(X: Any, *, name: str = "X", columns: int | None = None) -> Any:
            [ 5., nan],
            [nan, nan]])
     """
-    if sparse.issparse(X):
+    found: Any
+    if isinstance(X, MadeRows):
+        found = X
+    elif sparse.issparse(X):
         found = _from_sparse(X, name)
     elif (names := names_of(X)) is not None:
         found = _from_frame(X, names, name)
@@ -74,6 +103,30 @@ def vector(y: Any, rows: int | None = None, *, name: str = "y") -> NDArray[np.fl
             numbers with a public list of classes first.""")
     check_length(cells, rows, name)
     return np.ascontiguousarray(Numbers().read(cells), dtype=np.float64)
+
+
+def columns_at(columns: Sequence[NDArray[Any]], places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Columns of numbers at some places, as (columns, places) floats; what is not finite is NaN. Private.
+
+    Some rows at a time, so that columns which share memory, as those of one array do, are fetched once.
+
+    Examples
+    --------
+    >>> columns_at(np.array([[1.0, 2.0], [3.0, np.inf], [5.0, 6.0]]).T, np.array([0, 1]))
+    array([[ 1.,  3.],
+           [ 2., nan]])
+    """
+    found = np.empty((len(columns), len(places)))
+    with np.errstate(all="ignore"):
+        for first in range(0, len(places), _ROWS):
+            part = places[first : first + _ROWS]
+            for values, column in zip(found, columns, strict=True):
+                values[first : first + len(part)] = column[part]
+    for values in found:
+        infinite = np.isinf(values)
+        if infinite.any():
+            values[infinite] = np.nan
+    return found
 
 
 def check_length(cells: Cells, rows: int | None, name: str) -> None:

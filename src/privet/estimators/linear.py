@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import is_whole, positive, whole
 from privet.arrays import IntArray, Vector
-from privet.data import matrix
+from privet.data import MadeRows, matrix
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.defaults import Task
 from privet.estimators.intervals import WithIntervals
@@ -207,7 +207,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             classes=self._class_count(None),
             people=people,
             weighted=weighted or self._weighs_classes,
-            sparse=not isinstance(table, np.ndarray),
+            sparse=not isinstance(table, np.ndarray | MadeRows),
         )
 
     def _assumed(self, X: Any) -> tuple[str, ...]:
@@ -243,14 +243,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         """Learn what is not given, solve, and keep what was released; the columns whose range is hardly known."""
         for name in _LEFT:
             self.__dict__.pop(name, None)
-        few = sampled(data, outline.learning, meter.random)
-        learnt = learnt_scaling(self, few, outline, meter, data.target)
+        few = sampled(data, outline.rate, meter.random)
+        learnt = learnt_scaling(self, few, outline, meter, data)
         scaling = learnt.scaling
         posed = self._pose(data, learnt.target, meter)
         keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
         of_few = posed if few is data or outline.whitener is None else self._pose(few, learnt.target, meter)
         for geometry in outline.geometry:
-            scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.learning)
+            scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
         whole = outline.final is not None
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
         result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)

@@ -27,7 +27,7 @@ from privet.estimators.range_shares import (
     stands_out,
     target_finder,
 )
-from privet.estimators.sampling import learning_rate, sample_rate
+from privet.estimators.sampling import sample_rate
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
@@ -95,8 +95,10 @@ class Outline:
     centring: Centring | None = None
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
-    rate: float = 1.0  # by which the solver samples, and
-    learning: float = 1.0  # with which a record is in the sample that all before it, but the target's range, reads
+    rate: float = (
+        1.0  # by which the solver samples, and with which a record is in the sample that is learnt from before
+    )
+    ranging: float = 1.0  # the same for ranges of features; that of the target is read off all records
 
     @property
     def geometry(self) -> tuple[Centring | Whitener, ...]:
@@ -156,14 +158,11 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
     loss: Loss = facts.loss  # type: ignore[assignment]  # of a linear model
     centring, whitener = _geometry(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
     rate = 1.0 if whitener is None else sample_rate(model, size, loss, count, effective)
-    learning = learning_rate(model, rate)
     target, target_share = target_finder(model, count, noise)
-    ranges, range_share = range_finder(model, size.columns, size.sparse, known, learning * count, noise)
-    norms = (
-        None
-        if centring is not None
-        else norm_finder(model, known, size.columns, learning * count, noise, whitener, rate)
-    )
+    ranges, range_share, ranging = range_finder(model, size.columns, size.sparse, known, count, noise, rate)
+    norms = None
+    if centring is None:
+        norms = norm_finder(model, known, size.columns, rate * count, noise, whitener, rate)
     final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before
     for finder, share in ((target, target_share), (ranges, range_share), (norms, NORM_SHARE)):
@@ -197,7 +196,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         whitener=whitener,
         calibration=calibration,
         rate=rate,
-        learning=learning,
+        ranging=ranging,
     )
 
 

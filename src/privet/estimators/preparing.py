@@ -8,6 +8,7 @@ import numpy as np
 
 from privet.arrays import BoolArray, IntArray, Vector
 from privet.data import one_row_each
+from privet.data.floats import columns_at
 from privet.estimators.intervals import altered_rows
 from privet.estimators.outline import Outline, Size
 from privet.estimators.weights import Weights
@@ -82,14 +83,17 @@ def sampled(data: Records, rate: float, random: Random) -> Records:
     return replace(data, table=data.table[places], target=data.target[places])
 
 
-def learnt_scaling(model: "PrivateLinearModel", data: Records, outline: Outline, meter: Meter, target: Any) -> Learnt:
+def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, meter: Meter, data: Records) -> Learnt:
     """What is known of the features' ranges and rows' norms (and of the target's range), or learnt of them.
 
     Ranges come first, then how long rows are once scaled, which for sparse or correlated features is far less than
     the √features that ranges alone allow; and whether they are shorter if ranges that hold 0 are centred, too. It is
-    learnt from one row of each person, drawn at random. `target` is of all records, also where `data` is a sample.
+    learnt from one row of each person, drawn at random. `few` is `data`, or a sample of it, off which norms are read;
+    ranges of features are read off a larger one, that of the target off all records.
     """
-    X = data.table
+    X, target, places = few.table, data.target, None
+    if outline.ranging != outline.rate:
+        places = Poisson(sampling_rate=outline.ranging).indices(data.size.records, 0, meter.random)
     if data.people is not None and not (outline.target is outline.ranges is outline.norms is None):
         rows = one_row_each(data.people, meter.random)
         X, target = X[rows], target[rows]
@@ -100,8 +104,8 @@ def learnt_scaling(model: "PrivateLinearModel", data: Records, outline: Outline,
         of_target = outline.target.learn([target], meter)
         ends, unsure = of_target.ranges["y"], of_target.unsure if model._ends is None else ()
     if outline.ranges is not None:
-        values = _columns(X)
-        found = outline.ranges.learn([values[name] for name in outline.ranges.columns], meter, rate=outline.learning)
+        values = _columns(X if outline.ranging == outline.rate else data.table, places)
+        found = outline.ranges.learn([values[name] for name in outline.ranges.columns], meter, rate=outline.ranging)
     scaling = given_scaling(model.bounds, model.row_norm, columns, intercept=model.fit_intercept)
     if scaling is None:
         scaling = scaling_from((np.zeros(columns), np.ones(columns)), columns, intercept=model.fit_intercept)
@@ -116,8 +120,10 @@ def learnt_scaling(model: "PrivateLinearModel", data: Records, outline: Outline,
     return Learnt(scaling=replace(scaling, constant=constant), target=ends, unsure=unsure)
 
 
-def _columns(X: Any) -> dict[str, Vector]:
-    """Each column by a name."""
+def _columns(X: Any, places: IntArray | None = None) -> dict[str, Vector]:
+    """Each column by a name; of the rows at some places of a dense table, if given."""
+    if places is not None:
+        return {f"x{j}": column for j, column in enumerate(columns_at(X.T, places))}
     dense = isinstance(X, np.ndarray)
     table = X if dense else X.tocsc()
     columns = (table[:, j] if dense else table[:, [j]].toarray()[:, 0] for j in range(X.shape[1]))
@@ -131,7 +137,7 @@ def _by_learnt_norm(model: "PrivateLinearModel", X: Any, scaling: Scaling, outli
     either = {"norm": scaling, "centred norm": centred}
     norms = [either[name].norms(X) for name in finder.columns]
     norms = [np.where(each > 0, each, np.nan) for each in norms]  # an empty record is in no bin
-    learnt = finder.run(norms, meter, rate=outline.learning)
+    learnt = finder.run(norms, meter, rate=outline.rate)
     name = min(finder.columns, key=lambda column: learnt[column][1] / (_CENTRED if column != "norm" else 1.0))
     most = learnt[name][1] * (_ROOM if model.inference else 1.0)
     return replace(either[name], norm=min(scaling.norm, max(most, _LEAST_NORM)))

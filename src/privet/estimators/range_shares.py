@@ -1,12 +1,14 @@
 """Which ranges a fit will learn, inside declared ones too, for which share of the budget: from public facts alone."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privet.errors import InvalidParameter
 from privet.estimators.defaults import PLENTY
+from privet.estimators.sampling import range_rate, sample_tail
 from privet.plan import Histograms
 from privet.plan.influence import unit_clip
 from privet.preprocessing import RangeFinder
@@ -41,11 +43,18 @@ def target_finder(model: "PrivateLinearModel", count: float, noise: float) -> tu
 
 
 def range_finder(
-    model: "PrivateLinearModel", columns: int, sparse: bool, known: Scaling | None, count: float, noise: float
-) -> tuple[RangeFinder | None, float]:
+    model: "PrivateLinearModel",
+    columns: int,
+    sparse: bool,
+    known: Scaling | None,
+    count: float,
+    noise: float,
+    rate: float,
+) -> tuple[RangeFinder | None, float, float]:
     """How the features' ranges are learnt, if they are, also inside declared ones; and their share of the budget.
 
-    Declared ranges of [0, 1] and [−1, 1] are used as they are: those of indicators, or of what somebody has scaled.
+    Declared ranges of [0, 1] and [−1, 1] are used as they are: those of indicators, or of what somebody has scaled. The
+    third is the chance with which a record is in the sample that they are learnt from; `rate` is that of the solver.
     """
     names = tuple(f"x{j}" for j in range(columns))
     hulls: tuple[tuple[float, float], ...] = ()
@@ -54,12 +63,18 @@ def range_finder(
         open_ = (known.low < known.high) & ~own
         names = tuple(f"x{j}" for j in np.flatnonzero(open_))
         hulls = tuple(zip(known.low[open_].tolist(), known.high[open_].tolist(), strict=True))
-        seen = stands_out(max(len(names), 1), count, noise, model.neighbours)
+        seen = stands_out(max(len(names), 1), rate * count, noise, model.neighbours)
         if not names or model.bounds is None or sparse or not _pays(model, seen):
-            return None, 0.0
-    seen = stands_out(len(names), count, noise, model.neighbours)
+            return None, 0.0, rate
+    else:
+        rate = range_rate(rate, stands_out(columns, count, noise, model.neighbours) * math.sqrt(_RANGES[1]))
+    seen = stands_out(len(names), rate * count, noise, model.neighbours)
     share = share_to_see(seen, *_RANGES)
-    return RangeFinder(columns=names, hulls=hulls).sized(seen * math.sqrt(share)), share
+    seen *= math.sqrt(share)
+    finder = RangeFinder(columns=names, hulls=hulls)
+    if known is None and rate < 1:
+        finder = replace(finder, tail=sample_tail(seen))
+    return finder.sized(seen), share, rate
 
 
 def _pays(model: "PrivateLinearModel", seen: float) -> bool:

@@ -11,10 +11,14 @@ if TYPE_CHECKING:
 _EACH = 500.0  # effective sample size a column that the sample must have
 _RECORDS = 100_000  # and records: what is learnt of them is then right to a percent
 _MOST = 0.12  # of the records: where a sample would be larger, all of them are read
+_CLEARLY = 2500.0  # standard deviations by which records stand out in the sample that ranges are learnt from
+_MOST_RANGED = 0.5  # of the records
+_TAIL = 0.005  # of the records, that ranges may leave out at either end
+_BLUR = 5.0  # standard deviations of noise that a few bins at an end have
 
 
 def sample_rate(model: "PrivateLinearModel", size: "Size", loss: Loss, count: int, effective: float) -> float:
-    """Chance with which a record is in the sample that ranges, norms and moments are learnt from; 1 for all. Public."""
+    """Chance with which a record is in the sample that norms and moments are learnt from; 1 for all. Public."""
     plain = not (size.people or size.weighted or size.sparse or model.alpha or model.inference)
     plain = plain and loss.outputs == 1 and model.max_iter is None
     if not plain or model._task not in ("binary", "regression") or model.neighbours == "add_remove":
@@ -23,9 +27,16 @@ def sample_rate(model: "PrivateLinearModel", size: "Size", loss: Loss, count: in
     return rate if rate <= _MOST else 1.0
 
 
-def learning_rate(model: "PrivateLinearModel", rate: float) -> float:
-    """The same, for what is learnt before rows are turned: all records where ranges are not declared.
+def range_rate(rate: float, seen: float) -> float:
+    """The same, for ranges: as many records as stand out so far that next to nothing of an end is lost in noise.
 
-    Of a sample of a twentieth, noise cuts off more of their ends: a third more excess loss on made-up tables.
+    `seen` is how far all records stand out with what is spent on ranges. Of a sample as small as the other, noise cuts
+    off far more of either end: of two million normal rows, three times the excess loss that all records have.
     """
-    return rate if model.bounds is not None or model.row_norm is not None else 1.0
+    wanted = _CLEARLY / max(seen, 1.0)
+    return 1.0 if rate == 1 or wanted > _MOST_RANGED else max(rate, wanted)
+
+
+def sample_tail(seen: float) -> float:
+    """The part of a sample that ranges may leave out at an end, so that with what noise cuts off it is that of all."""
+    return max(_TAIL - _BLUR / seen, 0.0)

@@ -25,7 +25,6 @@ from privet.plan import Bounded, Meter, Plan, Release
 from privet.plan.plan import check_budget
 from privet.privacy import Budget, Guarantee, Neighbours, check_neighbours
 from privet.randomness import Random, integers_below, uniforms
-from privet.sampling import FullBatch
 
 _OURS = ("account", "classes", "delta", "epsilon", "neighbours", "random_state", "records", "target_range")
 _SEARCH = "search"
@@ -198,7 +197,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         trial._check()
         outline = outlined(trial, trial._size(rows, rows.shape[0]))
         asked: dict[str, Any] = {"delta": self.delta, "neighbours": self.neighbours}
-        gaussian = all(r.mechanism is None and isinstance(r.sampling, FullBatch) for r in outline.plan.releases)
+        gaussian = all(release.plain for release in outline.plan.releases)
         whole = Gaussian(noise_multiplier=noise)
         if not gaussian or accounting.epsilon(outline.plan.event, **asked) > accounting.epsilon(whole, **asked):
             raise InvalidParameter(

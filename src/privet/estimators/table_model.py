@@ -17,6 +17,7 @@ from privet.estimators.reserving import reserve
 from privet.estimators.table_outline import checked, estimator_for, opened_columns, table_outline
 from privet.plan import Meter, Plan
 from privet.preprocessing import Schema, SchemaLearner, TableEncoder
+from privet.preprocessing.encoded_rows import EncodedRows
 from privet.preprocessing.learning import Completed
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
@@ -153,9 +154,10 @@ def fit_table(
     if learner is not None and opened is not None:
         learnt = learner.run(opened, meter)
     schema = learnt.schema
-    encoded = encoded or _encoded(schema, table)
+    made, target = encoded or _encoded(schema, table)
+    features = made if outline.rate < 1 else made.whole()  # where most is learnt from a sample, no copy is needed
     estimator = estimator_for(schema, budget, neighbours, records)
-    estimator._fit_planned(*encoded, groups=whose, outline=outline, meter=meter)
+    estimator._fit_planned(features, target, groups=whose, outline=outline, meter=meter)
     meter.finish()
     estimator.guarantee_ = _stated(estimator.guarantee_, given, learner)
     if learnt.unsure:
@@ -172,6 +174,6 @@ def _stated(guarantee: Guarantee, given: Schema, learner: SchemaLearner | None) 
     return replace(guarantee, assumptions=(*own, said))
 
 
-def _encoded(schema: Schema, table: Any) -> tuple[Vector, Vector]:
+def _encoded(schema: Schema, table: Any) -> tuple[EncodedRows, Vector]:
     encoder = TableEncoder(schema)
-    return encoder.features(table), encoder.encode_target(table)
+    return encoder.rows(table), encoder.encode_target(table)

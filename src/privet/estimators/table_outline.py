@@ -11,6 +11,7 @@ from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.range_shares import INSIDE, share_noise, share_to_see, stands_out
 from privet.estimators.regressors import LinearRegression
+from privet.estimators.sampling import range_rate, sample_rate, sample_tail
 from privet.plan import Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import Category, Schema, SchemaLearner, TableEncoder, Target
@@ -42,9 +43,18 @@ def checked(schema: Schema, groups: str | None) -> Schema:
 
 
 def _learner(
-    schema: Schema, count: int, budget: Budget, neighbours: Neighbours, groups: str | None, bounds_exact: bool
+    schema: Schema,
+    count: int,
+    budget: Budget,
+    neighbours: Neighbours,
+    groups: str | None,
+    bounds_exact: bool,
+    rate: float,
 ) -> tuple[SchemaLearner | None, float]:
-    """Who learns what the schema leaves open, and inside declared ranges where it pays; and the share of the budget."""
+    """Who learns what the schema leaves open, and inside declared ranges where it pays; and the share of the budget.
+
+    `rate` is by which the solver samples.
+    """
     noise = whole_noise(budget, neighbours)
     hulls = () if bounds_exact else _hulls(schema)
     if not stands_out(len(hulls) + len(schema.unknown) or 1, count, noise, neighbours) >= INSIDE:
@@ -54,7 +64,11 @@ def _learner(
     known: dict[str, Any] = {"groups": groups, "inside": hulls, "records": max(count, 1), "neighbours": neighbours}
     learner = SchemaLearner(schema=schema, threshold_delta=check_budget(budget).delta / 10, **known)
     seen = stands_out(1, count, noise, neighbours) / math.sqrt(learner.weight)
-    return learner, share_to_see(seen, *(_OPEN if schema.unknown else _HULLS))
+    share = share_to_see(seen, *(_OPEN if schema.unknown else _HULLS))
+    rate = range_rate(rate, seen * math.sqrt(share))
+    if rate < 1:
+        learner = replace(learner, rate=rate, tail=sample_tail(rate * seen * math.sqrt(share)))
+    return learner, share
 
 
 def opened_columns(schema: Schema, table: Any, groups: str | None, bounds_exact: bool) -> Opened | None:
@@ -98,21 +112,22 @@ def table_outline(
     model = estimator_for(nominal, budget, neighbours, records)
     model._check()
     known = public_count(count, neighbours, records)
-    learner, share = _learner(schema, known, budget, neighbours, groups, bounds_exact)
-    before: tuple[Release, ...] = ()
-    if learner is not None:
-        what, public = "the open part of the schema", "write ranges and values into the schema"
-        all_of_it, most = whole_noise(budget, neighbours), 2.0**16
-        noise = share_noise(all_of_it, share, budget.epsilon, most=most, what=what, public=public)
-        before = learner.releases(noise_multiplier=noise)
     target = nominal.target
     size = Size(
         records=count,
         columns=len(TableEncoder(nominal).bounds[0]),
         classes=max(2, len(target.classes)) if target is not None and target.kind == "label" else 2,
         people=groups is not None,
-        exact=not (learner is not None and learner.names),
     )
+    rate = sample_rate(model, size, model._loss(size.classes), known, known / whole_noise(budget, neighbours))
+    learner, share = _learner(schema, known, budget, neighbours, groups, bounds_exact, rate)
+    before: tuple[Release, ...] = ()
+    if learner is not None:
+        what, public = "the open part of the schema", "write ranges and values into the schema"
+        all_of_it, most = whole_noise(budget, neighbours), 2.0**16
+        noise = share_noise(all_of_it, share, budget.epsilon, most=most, what=what, public=public)
+        before = learner.releases(noise_multiplier=noise)
+    size = replace(size, exact=not (learner is not None and learner.names))
     return outlined(model, size, before=before), learner
 
 

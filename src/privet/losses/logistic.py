@@ -55,7 +55,10 @@ class LogisticLoss(PointwiseLoss):
 
     def _derivative(self, z: Array, y: Array) -> Array:
         margin, sign = self._margin(z, y)
-        return -sign / (1.0 + np.exp(margin))  # e^margin may be ∞, and then 0 is right
+        odds = np.exp(margin)  # may be ∞, and then 0 is right
+        odds += 1.0
+        sign = np.negative(sign)
+        return np.divide(sign, odds, out=odds if np.ndim(odds) else None)
 
     def _curvature(self, z: Array, y: Array) -> Array:
         margin, _ = self._margin(z, y)

@@ -1,5 +1,6 @@
 """The plan of a run: releases in order, their cost, the meter that runs them, and their form as JSON."""
 
+from privet.plan.compare_noise import NoiseRow, NoiseTable, best_noise, compare_noise
 from privet.plan.influence import Bounded, Computed, Histograms, Influence, MomentSums, Reach, SecondMoments
 from privet.plan.meter import Meter
 from privet.plan.plan import Plan, gradient_plan
@@ -13,10 +14,14 @@ __all__ = [
     "Influence",
     "Meter",
     "MomentSums",
+    "NoiseRow",
+    "NoiseTable",
     "Plan",
     "Reach",
     "Release",
     "SecondMoments",
+    "best_noise",
+    "compare_noise",
     "gradient_plan",
     "plan_from_json",
     "plan_to_json",

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from privet._checks import whole
 from privet.arrays import IntArray, Vector
 from privet.clipping import Adaptive, Bounding, LatticeSum
 from privet.errors import InvalidParameter, PrivetError
-from privet.noise import add_gaussian
+from privet.noise import CorrelatedSums, Strategy, add_gaussian
 from privet.plan.influence import Computed, Reach, unit_clip
 from privet.plan.plan import Plan
 from privet.plan.release import Release
@@ -58,6 +57,7 @@ class Meter:
         self._made: Counter[str] = Counter()
         self._open: Release | None = None
         self._clips: dict[str, float] = {}  # of adaptive clipping, as they stand
+        self._correlated: dict[str, CorrelatedSums] = {}
         # Asked once: at every step, what kind a bound is would take as long as the sum of a small table.
         self._rules = {release.name: release.bound for release in plan.releases if isinstance(release.bound, Bounding)}
         self._stddevs: dict[str, float] = {}
@@ -74,7 +74,7 @@ class Meter:
         """Count the next release, which must be `name`, on a batch that somebody else draws, as its plan says."""
         if not isinstance(self.plan[name].sampling, Passes):
             raise InvalidParameter(f"""Expected a release whose batches are drawn elsewhere, got {name!r}: its cost is
-                that of batches which are drawn here. Plan with Passes(batch=..., batches=...).""")
+                that of batches drawn here. Plan with Passes(...).""")
         self._open = self._counted(name)
 
     @property
@@ -84,12 +84,13 @@ class Meter:
 
     def resume(self, made: int, *, clips: Mapping[str, float]) -> None:
         """Go on after `made` releases of a process before this one, with the clips that adapt as they stood then."""
-        whole("made", made, least=0, because="releases are counted", use="Pass how many were charged.")
+        if made and any(release.correlation is not None for release in self.plan.releases):
+            raise InvalidParameter("""Expected a plan of independent noise to be resumed, got correlated noise: that of
+                earlier steps is gone, on purpose. Start a new run, charged anew.""")
         while len(self.record) < made:
             self._counted(self.next_name or "another")
         self._clips.update(clips)
-        for name in clips:
-            self.rule(name)  # refuses what is no clip
+        _ = [self.rule(name) for name in clips]  # refuses what is no clip
 
     @property
     def clips(self) -> dict[str, float]:
@@ -98,6 +99,9 @@ class Meter:
 
     def skip(self, name: str) -> None:
         """Count the next release, which must be `name`, without making it: what is public already needs no noise."""
+        if name in self.plan and self.plan[name].correlation is not None:
+            raise InvalidParameter(f"""Expected every release of {name!r}, whose noise is correlated, got one to leave
+                out: a record's later steps would come too soon. Release it.""")
         self._counted(name)
 
     def _counted(self, name: str) -> Release:
@@ -150,6 +154,8 @@ class Meter:
         """The open release: a sum over records, with its noise. Its clip must be the one that was planned."""
         release, stddev = self._close_sum(name, total)
         units = np.atleast_1d(total.units)
+        if release.correlation is not None:
+            return self._correlate(release, total, stddev).reshape(total.units.shape)
         noisy = add_gaussian(units, step=total.step, noise_stddev=stddev, random=self.random)
         if isinstance(release.bound, Adaptive):
             share = 0.5 + self._count(name, release.bound, total.within)
@@ -164,6 +170,9 @@ class Meter:
         Theorem: as a vector a symmetric matrix is (diagonal, √2 × upper triangle), so that its Frobenius norm is the
         vector's norm, and the upper triangle needs only 1/√2 of the noise.
         """
+        if self.plan[name].correlation is not None:
+            raise InvalidParameter(f"""Expected independent noise for a symmetric matrix, got {name!r}, whose noise is
+                correlated: it would not be what was planned. Leave its correlation out.""")
         _, stddev = self._close_sum(name, total)
         size = len(total.units)
         above, diagonal = np.triu_indices(size, 1), np.diag_indices(size)
@@ -198,17 +207,19 @@ class Meter:
         self._close(name, units.size)
         return add_gaussian(units, step=step, noise_stddev=stddev, random=self.random)
 
-    def float_noise(self, name: str, *, clip: float, size: int, within: int = 0) -> float:
+    def float_noise(
+        self, name: str, *, clip: float, size: int, within: int = 0, correlation: Strategy | None = None
+    ) -> float:
         """The open release, for whoever adds ideal Gaussian noise in floats: the standard deviation to draw, once.
 
-        The noise must be of this meter's `random`, and the guarantee must say that it is taken for ideal. `within`, how
-        many records were within the clip, moves a clip that adapts; it is private, and gets its own exact noise here:
-        half of it is released, which one record moves by half, as it does the centred count of a `LatticeSum`.
+        The noise must be of this meter's `random`, correlated as planned, and the guarantee must say that it is taken
+        for ideal. `within`, how many records were within the clip, moves a clip that adapts; it is private, and gets
+        its own exact noise here: half of it is released, which one record moves by half.
         """
         rule = self.rule(name)
-        if clip != rule.clip:
-            raise InvalidParameter(f"""Expected a sum of records bounded by {rule.clip:g} for {name!r}, as planned, got
-                {clip:g}: the noise was calibrated to the former. Bound records as the plan says.""")
+        if clip != rule.clip or correlation != self.plan[name].correlation:
+            raise InvalidParameter(f"""Expected a sum of records bounded by {rule.clip:g} for {name!r}, and noise that
+                is correlated as planned, got others: the noise was calibrated to those. Do as the plan says.""")
         stddev = math.nextafter(self.noise_stddev(name), math.inf)
         release = self._close(name, size)
         if isinstance(release.bound, Adaptive):
@@ -262,6 +273,25 @@ class Meter:
                 {total.clip:g}: the noise was calibrated to the former. Bound records as the plan says.""")
         release = self._close(name, total.units.size)
         return release, math.nextafter(self.noise_stddev(name), math.inf)
+
+    def _correlate(self, release: Release, total: LatticeSum, stddev: float) -> Vector:
+        """The open release with its noise, which is correlated with that of the releases of its name before."""
+        name, strategy = release.name, release.correlation
+        if name not in self._correlated and strategy is not None:
+            self._correlated[name] = CorrelatedSums(
+                strategy,
+                steps=self.plan.times(name),
+                size=total.units.size,
+                clip=total.clip,
+                noise_stddev=stddev,
+                step=total.step,
+                max_records=self.plan.max_records(name),
+            )
+        sums = self._correlated[name]
+        if sums.step != total.step or sums.size != total.units.size or sums.done + 1 != self._made[name]:
+            raise InvalidParameter(f"""Expected sums of one size on one lattice for {name!r}, at every step, got others,
+                or one that was left out: its noise is correlated over all of them. Sum up each step alike.""")
+        return sums.release(total.units, random=self.random)
 
     def _count(self, name: str, bound: Adaptive, halves: int) -> float:
         """A count in halves, which one record moves by at most 1, released as a share of the planned batch."""

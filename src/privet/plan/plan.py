@@ -13,6 +13,8 @@ from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.clipping import Bounding
 from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter
+from privet.noise import Strategy
+from privet.plan.correlation import explain
 from privet.plan.release import Release
 from privet.privacy import (
     Budget,
@@ -141,6 +143,7 @@ class Plan:
         found = accounting.guarantee(self.event, delta=self._delta(delta), neighbours=self.neighbours)
         bounds = tuple(dict.fromkeys(self[name].bound.describe() for name in self.names))
         people = (PERSON,) if self.unit == "person" else ()
+        bounds += tuple(dict.fromkeys(explain(r.correlation) for r in self.releases if r.correlation is not None))
         unproven = dict.fromkeys(sentence for release in self.releases for sentence in release.unproven)
         return replace(found, unit=self.unit, assumptions=(*found.assumptions, *bounds, *people, *unproven))
 
@@ -180,7 +183,7 @@ class Plan:
 
         Theorem: such releases compose to one of multiplier (Σ times ÷ multiplier²)^(−1/2), which may be `all_of_it`.
         """
-        if any(r.mechanism is not None or not isinstance(r.sampling, FullBatch) for r in self.releases):
+        if not all(release.plain for release in self.releases):
             return math.nan
         spent = math.fsum(
             self.times(name) / self[name].noise_multiplier ** 2 for name in self.names if name not in free
@@ -229,6 +232,7 @@ def gradient_plan(
     neighbours: Neighbours,
     sampling: Sampling = FullBatch(),  # noqa: B008  # a frozen value without state
     noise_multiplier: float = math.nan,
+    correlation: Strategy | None = None,
     unit: Unit = "record",
 ) -> Plan:
     """A plan of noisy gradients alone: how batches are drawn, how a record is bounded, what noise, how many steps.
@@ -252,6 +256,7 @@ def gradient_plan(
         noise_multiplier=noise_multiplier,
         times=whole("steps", steps, because=because, use=use),
         sampling=sampling,
+        correlation=correlation,
     )
     count = whole("records", records, because="sums are divided by it", use="Pass a public number of records.")
     return Plan(releases=(gradients,), records=count, neighbours=neighbours, unit=unit)

@@ -13,15 +13,27 @@ from typing import Any
 from privet.accounting import from_json, to_json
 from privet.clipping import Adaptive, Automatic, Clip, Declared
 from privet.errors import InvalidParameter, PlanFormat
+from privet.noise import Banded, InverseBanded
 from privet.plan.influence import Bounded, Computed, Histograms, MomentSums, SecondMoments
 from privet.plan.plan import Plan
 from privet.plan.release import Release
 from privet.privacy import Budget
-from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Passes, Poisson, Strided, TruncatedPoisson
+from privet.sampling import (
+    Cyclic,
+    CyclicPoisson,
+    FixedSize,
+    FullBatch,
+    OneRecord,
+    Passes,
+    Poisson,
+    Strided,
+    TruncatedPoisson,
+)
 
 VERSION = 1
 _BOUNDS = (Adaptive, Automatic, Clip, Declared, Bounded, Computed, Histograms, MomentSums, SecondMoments)
-_SAMPLING = (Cyclic, FixedSize, FullBatch, OneRecord, Passes, Poisson, Strided, TruncatedPoisson)
+_SAMPLING = (Cyclic, CyclicPoisson, FixedSize, FullBatch, OneRecord, Passes, Poisson, Strided, TruncatedPoisson)
+_STRATEGIES = (Banded, InverseBanded)
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -88,7 +100,9 @@ def _digest(body: Any) -> str:
 
 
 def _release(release: Release) -> dict[str, Any]:
-    return {
+    correlation = release.correlation
+    more = {} if correlation is None else {"correlation": _value(correlation, _STRATEGIES, "strategy")}
+    return more | {
         "name": release.name,
         "of": release.of,
         "bound": _value(release.bound, _BOUNDS, "bound"),
@@ -103,6 +117,8 @@ def _release(release: Release) -> dict[str, Any]:
 def _read_release(body: dict[str, Any]) -> Release:
     known = dict(body)
     noise, mechanism = known.pop("noise_multiplier"), known.pop("mechanism")
+    if (correlation := known.pop("correlation", None)) is not None:  # plans of independent noise have no such line
+        known["correlation"] = _read_value(correlation, _STRATEGIES)
     return Release(
         **{
             **known,

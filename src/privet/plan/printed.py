@@ -16,11 +16,7 @@ def shares(plan: "Plan") -> dict[str, float] | None:
 
     Such releases compose to one with μ² = Σ times ÷ (noise ÷ sensitivity)², and a share is a part of that sum.
     """
-    plain = all(
-        release.mechanism is None and isinstance(release.sampling, FullBatch) and release.calibrated
-        for release in plan.releases
-    )
-    if not plain:
+    if not all(release.plain and release.calibrated for release in plan.releases):
         return None
     parts = {name: plan.times(name) / plan[name].noise_multiplier ** 2 for name in plan.names}
     return {name: part / sum(parts.values()) for name, part in parts.items()}

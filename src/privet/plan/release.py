@@ -11,6 +11,8 @@ from privet._independence import check_alone, user_supplied
 from privet.accounting import Event, Gaussian
 from privet.clipping import Adaptive, Bounding, Clip
 from privet.errors import InvalidParameter
+from privet.noise import Strategy
+from privet.plan.correlation import check_correlation, correlated_event
 from privet.plan.influence import Influence, Reach, own_relation, unit_clip
 from privet.privacy import Neighbours
 from privet.sampling import FullBatch, Sampling
@@ -32,6 +34,8 @@ class Release:
     sampling : how batches are drawn
     size : how many numbers are released each time; 0 if it is not known beforehand
     mechanism : the event of one such release where it is not Gaussian noise on a sum, e.g. an exact random choice
+    correlation : how its noise is correlated over all its `times`, e.g. banded_inverse_square_root(100); None for
+        independent noise
 
     Examples
     --------
@@ -48,6 +52,7 @@ class Release:
     sampling: Sampling = FullBatch()  # noqa: RUF009  # a frozen value without state
     size: int = 0
     mechanism: Event | None = None
+    correlation: Strategy | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("times", 1), ("size", 0)):
@@ -58,6 +63,9 @@ class Release:
             raise InvalidParameter(f"""Expected a sampling scheme and a way to bound a record, got {wrong!r}: neither
                 batches nor a privacy cost follow from it. Use e.g. sampling=Poisson(sampling_rate=0.01) and
                 bound=Clip(clip=1.0).""")
+        if self.correlation is not None:
+            clipped = self.mechanism is None and isinstance(self.bound, Bounding)
+            check_correlation(self.correlation, clipped=clipped and not isinstance(self.bound, Adaptive))
         self.unproven  # noqa: B018  # refuses a rule that couples records
         if isinstance(self.noise_multiplier, float) and math.isnan(self.noise_multiplier):
             object.__setattr__(self, "noise_multiplier", math.nan)  # one NaN, so that equal releases are equal
@@ -101,6 +109,11 @@ class Release:
         return self.mechanism is not None or not math.isnan(self.noise_multiplier)
 
     @property
+    def plain(self) -> bool:
+        """Whether it is Gaussian noise, independent each time, on sums over all records."""
+        return self.mechanism is None and self.correlation is None and isinstance(self.sampling, FullBatch)
+
+    @property
     def sum_multiplier(self) -> float:
         """Noise stddev ÷ clip of the sum itself: larger where a step of adaptive clipping also releases a count."""
         if isinstance(self.bound, Adaptive):
@@ -115,6 +128,10 @@ class Release:
 
     def event(self, *, records: int, neighbours: Neighbours, times: int | None = None) -> Event:
         """What it releases, all `times` together, for the accountants."""
+        if self.correlation is not None:
+            noise, steps = self._noise(), self.times if times is None else times
+            asked = {"sampling": self.sampling, "steps": steps, "records": records, "neighbours": neighbours}
+            return correlated_event(self.correlation, noise_multiplier=noise, **asked)  # type: ignore[arg-type]
         mechanism = self.mechanism if self.mechanism is not None else Gaussian(noise_multiplier=self._noise())
         count = self.times if times is None else times
         run = mechanism

@@ -10,6 +10,7 @@ from privet._checks import one_of
 from privet.arrays import Vector
 from privet.data.tables import check_header
 from privet.errors import InvalidParameter
+from privet.preprocessing.encoded_rows import EncodedRows
 from privet.preprocessing.encoding import (
     check_extra,
     check_known,
@@ -18,7 +19,6 @@ from privet.preprocessing.encoding import (
     encode_target,
     feature_bounds,
     feature_names,
-    features,
     row_scale,
 )
 from privet.preprocessing.schema import Schema
@@ -83,8 +83,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def features(self, table: Any) -> Vector:
         """(records, features) in their own units, for an estimator with `bounds=encoder.bounds`. Private."""
+        return self.rows(table).whole()
+
+    def rows(self, table: Any) -> EncodedRows:
+        """As `features`, made as they are asked for. Private."""
         self._check(table)
-        return features(self.schema, table)
+        return EncodedRows(self.schema, table)
 
     @property
     def bounds(self) -> tuple[Vector, Vector]:

@@ -1,7 +1,7 @@
 """Rows of bounded features and targets, by public facts alone: each of its own record only, a row of norm at most 1."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -41,15 +41,15 @@ def feature_names(schema: Schema) -> list[str]:
 def encode(schema: Schema, table: Any, *, as_csr: bool = False) -> Any:
     """The table as rows of norm at most 1: (records, features) float64, dense or CSR. Private."""
     scale = row_scale(len(schema.columns))
-    return _filled(schema, table, as_csr=as_csr, constant=scale, value=lambda column, x: _scaled(column, x) * scale)
-
-
-def features(schema: Schema, table: Any) -> Vector:
-    """The table in its own units: numbers (after log1p where the schema says log), NaN for missing ones; 0/1 blocks.
-
-    Their ranges are `feature_bounds`. Private.
-    """
-    return np.asarray(_filled(schema, table, as_csr=False, constant=None, value=lambda column, x: x))
+    check_known(schema)
+    columns = read(table, {name: reader_of(column) for name, column in schema.columns.items()})
+    count, width = len(next(iter(columns.values()))), len(feature_names(schema))
+    slots = _slots(schema, columns, lambda column, x: _scaled(column, x) * scale)
+    if as_csr:
+        return _csr(list(slots), count, width, scale)
+    rows = placed(np.zeros((count, width)), slots, missing=0.0)
+    rows[:, -1] = scale
+    return rows
 
 
 def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
@@ -58,7 +58,7 @@ def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
     ends: list[tuple[float, float]] = []
     for column in schema.columns.values():
         own = [number_ends(column)] if isinstance(column, Number) else []
-        ends += own + [(0.0, 1.0)] * (_width(column) - len(own))
+        ends += own + [(0.0, 1.0)] * (width_of(column) - len(own))
     low, high = np.array(ends).T
     return low, high
 
@@ -87,27 +87,18 @@ def check_extra(schema: Schema, table: Any) -> None:
         )
 
 
-def _reader(column: Column) -> Reader:
+def reader_of(column: Column) -> Reader:
+    """How cells of a column are read."""
     return Numbers() if isinstance(column, Number) else Codes(column.values or ())
 
 
-def _filled(schema: Schema, table: Any, *, as_csr: bool, constant: float | None, value: Value) -> Any:
-    """Each column's features in their places, and a constant after them if there is one."""
-    check_known(schema)
-    columns = read(table, {name: _reader(column) for name, column in schema.columns.items()})
-    count = len(next(iter(columns.values())))
-    width = len(feature_names(schema)) - (constant is None)
-    slots = _slots(schema, columns, value)
-    if as_csr:
-        return _csr(list(slots), count, width, constant or 0.0)
-    rows = np.zeros((count, width))
-    for place, places, values, missing in slots:
+def placed(rows: Vector, slots: Iterable[Slot], *, missing: float) -> Vector:
+    """The rows with each column's features in their places."""
+    for place, places, values, absent in slots:
         held = np.flatnonzero(places >= 0)
         rows[held, places[held]] = values[held]
-        if missing.size:  # else there may be no such place: a category of which no name is known, at the end
-            rows[missing, place] = np.nan if constant is None else 0.0
-    if constant is not None:
-        rows[:, -1] = constant
+        if absent.size:  # else there may be no such place: a category of which no name is known, at the end
+            rows[absent, place] = missing
     return rows
 
 
@@ -115,17 +106,18 @@ def _slots(schema: Schema, columns: dict[str, NDArray[Any]], value: Value) -> It
     """One column after the other; what is done with is dropped, so that the table is not in memory twice."""
     place = 0
     for name, column in schema.columns.items():
-        yield _slot(column, columns.pop(name), place, value)
-        place += _width(column)
+        yield slot(column, columns.pop(name), place, value)
+        place += width_of(column)
 
 
-def _width(column: Column) -> int:
+def width_of(column: Column) -> int:
+    """How many features a column is."""
     return (1 if isinstance(column, Number) else len(column.values or ())) + (column.missing == "indicator")
 
 
-def _slot(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Slot:
+def slot(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Slot:
     """Where a column begins; each record's one feature that is not 0, its place (-1: none) and value; who has none."""
-    absent = place + _width(column) - 1 if column.missing == "indicator" else -1
+    absent = place + width_of(column) - 1 if column.missing == "indicator" else -1
     one = value(Category(values=("1",)), np.ones(1))[0]
     if isinstance(column, Category):
         none = np.empty(0, dtype=np.int64)

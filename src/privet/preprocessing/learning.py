@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from privet.accounting import calibrate
 from privet.arrays import IntArray
 from privet.data import grouped_by, one_row_each
-from privet.data.cells import Names, Numbers
+from privet.data.cells import Names, Numbers, RawNumbers
+from privet.data.floats import columns_at
 from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
@@ -21,6 +22,7 @@ from privet.preprocessing.ranges import RangeFinder
 from privet.preprocessing.schema import Category, Column, Schema, Target
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours
 from privet.randomness import Random
+from privet.sampling import Poisson
 
 ASSUMPTION = "a record is one row of the table; the columns' names and kinds are public"
 ONE_ROW = "all rows of a person are under one label, and one is learnt from; the columns' names and kinds are public"
@@ -63,7 +65,9 @@ class SchemaLearner:
     numbers by `private_ranges`, names by `private_categories`. `threshold_delta` is charged only if there are names to
     learn. `inside` names columns of numbers whose declared range is a hull, inside which the range is learnt. `groups`
     names the column that says whose row it is: then one row of each person, drawn at random, is learnt from, and a
-    record is a person. `records`, a public number, and `neighbours` say how fine ranges are worth learning.
+    record is a person. `records`, a public number, and `neighbours` say how fine ranges are worth learning. With a
+    `rate` below 1, ranges of features are learnt from a sample in which each record is by itself with that probability,
+    drawn beside the data (docs/proofs/whitening.md, section 6).
 
     Examples
     --------
@@ -81,6 +85,7 @@ class SchemaLearner:
     inside: tuple[str, ...] = ()
     records: int | None = None
     neighbours: Neighbours = "replace_one"
+    rate: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -97,22 +102,26 @@ class SchemaLearner:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of which something is learnt."""
-        return self.schema.unknown + tuple(name for name in self.inside if name not in self.schema.unknown)
+        unknown = self.schema.unknown
+        return unknown + tuple(name for name in self.inside if name not in unknown)
 
     @property
     def target(self) -> tuple[str, ...]:
         """The target, if it is one of numbers whose range is learnt; else empty."""
-        return tuple(name for name in self.columns if isinstance(self._facts[name], Target) and not self._is_name(name))
+        facts = self._facts
+        return tuple(name for name in self.columns if isinstance(facts[name], Target) and not _is_name(facts[name]))
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Features whose range is learnt."""
-        return tuple(name for name in self.columns if not self._is_name(name) and name not in self.target)
+        facts = self._facts
+        return tuple(name for name in self.columns if not _is_name(facts[name]) and not isinstance(facts[name], Target))
 
     @property
     def names(self) -> tuple[str, ...]:
         """Columns whose names are learnt."""
-        return tuple(name for name in self.columns if self._is_name(name))
+        facts = self._facts
+        return tuple(name for name in self.columns if _is_name(facts[name]))
 
     @property
     def weight(self) -> float:
@@ -146,7 +155,7 @@ class SchemaLearner:
     def read(self, table: Any) -> Opened:
         """The columns of a table that are learnt from; private."""
         names = {name: Names() for name in self.names}
-        columns = read(table, {**{name: Numbers() for name in (*self.target, *self.numbers)}, **names})
+        columns = read(table, {**{name: RawNumbers() for name in (*self.target, *self.numbers)}, **names})
         people = None if self.groups is None else grouped_by(table, self.groups)
         return Opened(columns=columns, names=names, people=people)
 
@@ -155,17 +164,33 @@ class SchemaLearner:
         facts: dict[str, Any] = {}
         unsure: tuple[str, ...] = ()
         rows = None if opened.people is None else one_row_each(opened.people, meter.random)
-        columns = {name: found if rows is None else found[rows] for name, found in opened.columns.items()}
-        for finder in (self._planned(meter, "target", self.target), self._planned(meter, "ranges", self.numbers)):
+        some = self._sample(opened, meter) if self.rate < 1 and self.numbers else rows
+        for finder, places, rate in (
+            (self._planned(meter, "target", self.target), rows, 1.0),
+            (self._planned(meter, "ranges", self.numbers), some, self.rate),
+        ):
             if finder is not None:
-                learnt = finder.learn([columns[name] for name in finder.columns], meter)
+                values = [opened.columns[name] for name in finder.columns]
+                read_as = [Numbers().read(each) for each in values] if places is None else columns_at(values, places)
+                learnt = finder.learn(list(read_as), meter, rate=rate)
                 facts.update({name: {"low": low, "high": high} for name, (low, high) in learnt.ranges.items()})
                 unsure += tuple(name for name in learnt.unsure if name in self.schema.unknown)
         if self.names:
-            values = self._names.run({name: columns[name] for name in self.names}, opened.names, meter)
-            facts.update({name: {"values": found} for name, found in values.items()})
-            unsure += tuple(name for name, found in values.items() if not found)
+            codes = {name: opened.columns[name] if rows is None else opened.columns[name][rows] for name in self.names}
+            listed = self._names.run(codes, opened.names, meter)
+            facts.update({name: {"values": found} for name, found in listed.items()})
+            unsure += tuple(name for name, found in listed.items() if not found)
         return Completed(schema=self._completed(facts), unsure=unsure)
+
+    def _sample(self, opened: Opened, meter: Meter) -> IntArray | None:
+        """The places of a sample; refused where it is not proven to cost no more than all records."""
+        if opened.people is not None or meter.plan.neighbours == "add_remove":
+            raise InvalidParameter(
+                f"Expected rate=1 with groups or under 'add_remove', got {self.rate!r}: a sample is only proven to be "
+                "as private as all rows where rows are records and their number is public. Leave rate out."
+            )
+        rows = len(next(iter(opened.columns.values())))
+        return Poisson(sampling_rate=self.rate).indices(rows, 0, meter.random)
 
     def _planned(self, meter: Meter, what: str, columns: tuple[str, ...]) -> RangeFinder | None:
         """The finder of ranges whose releases the meter's plan has."""
@@ -186,13 +211,15 @@ class SchemaLearner:
                 if self.records is not None:
                     unit = unit_clip(Histograms(columns=len(columns)), self.neighbours)
                     noise = noise_multiplier * math.sqrt(self.weight / weight)
-                    finder = finder.sized(self.records / (noise * unit))
+                    seen = self.records * (self.rate if what == "ranges" else 1.0)
+                    finder = finder.sized(seen / (noise * unit))
                 found.append((finder, weight))
         return found + ([(self._names, float(len(self.names)))] if self.names else [])
 
     def _ranges(self, what: str, columns: tuple[str, ...]) -> RangeFinder:
-        log = frozenset(name for name in columns if getattr(self._facts[name], "log", False))
-        hulls = tuple(ends_of(self._facts[name]) if name in self.inside else None for name in columns)  # type: ignore[arg-type]
+        facts = self._facts
+        log = frozenset(name for name in columns if getattr(facts[name], "log", False))
+        hulls = tuple(ends_of(facts[name]) if name in self.inside else None for name in columns)  # type: ignore[arg-type]
         return RangeFinder(columns=columns, log=log, tail=self.tail, what=what, hulls=hulls)
 
     @property
@@ -216,9 +243,9 @@ class SchemaLearner:
         target = self.schema.target
         return {**self.schema.columns, **({target.column: target} if target else {})}
 
-    def _is_name(self, name: str) -> bool:
-        fact = self._facts[name]
-        return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
+
+def _is_name(fact: Column | Target) -> bool:
+    return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
 
 
 def learn_schema(

@@ -14,7 +14,7 @@ OCTAVES = 40
 COARSE = 4 * OCTAVES + 1
 _LEVELS = 2 * OCTAVES
 _BLOCK = 1 << 15  # values whose bits are looked at together
-_SIZE = np.int64((1 << 63) - 1)  # all bits but the sign
+_TOP = (1 << 11) - 1  # the largest exponent
 _TOPS = np.ldexp(1.0, np.arange(1 - OCTAVES, OCTAVES + 1))
 _WIDTHS = (1, 2, 3, 4, 6, 8, 12)  # of a run of octaves that holds all values of a column but zeros
 _TIGHT = 2  # so wide a run, if it holds them all, says where they begin, too
@@ -36,25 +36,50 @@ class Guess:
     sure: bool
 
 
-def octave_counts(values: Vector) -> IntArray:
+def octave_counts(values: Vector, *, hull: tuple[float, float] | None = None) -> IntArray:
     """Each value in one bin: ±(2^k, 2^(k+1)], from the largest negative ones up, and zero; NaN in none.
 
-    Read off the bits of a float64, of which the exponent is the 11 after the sign: one less in the last place moves
-    2^k, and no other number, to the octave below; infinity, to the largest; NaN has the largest exponent still.
+    With a `hull`, values are first kept to it and taken from its point next to 0, in units of the distance to its far
+    end (`unit_of`).
+
+    Read off the bits of a float64, of which the first 12 are sign and exponent: one less in the last place moves 2^k,
+    and no other number, to the octave below; infinity, to the largest. NaN has the largest exponent still, which zeros
+    get as well: they are counted by themselves.
     """
-    fields = np.zeros(1 << 12, dtype=np.int64)
+    fields, zeros = np.zeros(1 << 12, dtype=np.int64), 0
     for first in range(0, len(values), _BLOCK):
-        bits = np.ascontiguousarray(values[first : first + _BLOCK], dtype=np.float64).view(np.int64)
-        size = np.bitwise_and(bits, _SIZE)
-        size -= size > 0
-        size >>= 52
-        size += (bits < 0).astype(np.int64) << 11
-        fields += np.bincount(size, minlength=1 << 12)
+        bits = _in_units(values[first : first + _BLOCK], hull).view(np.uint64)
+        bits -= np.uint64(1)
+        bits >>= np.uint64(52)
+        found = np.bincount(bits.view(np.int64), minlength=1 << 12)
+        if found[_TOP] or found[-1]:
+            zeros += int(np.count_nonzero(_in_units(values[first : first + _BLOCK], hull) == 0))
+        fields += found
+    fields[[_TOP, -1]] = 0
+    fields[0] += zeros
     place = np.clip(np.arange(1 << 11) - 1022, -OCTAVES, OCTAVES) + OCTAVES
     counts = np.zeros(COARSE, dtype=np.int64)
     for side, sign in ((fields[: 1 << 11], 1), (fields[1 << 11 :], -1)):
-        np.add.at(counts, 2 * OCTAVES + sign * place[:-1], side[:-1])
+        np.add.at(counts, 2 * OCTAVES + sign * place, side)
     return counts
+
+
+def _in_units(values: Vector, hull: tuple[float, float] | None) -> Vector:
+    """A copy of values in units of a declared range."""
+    block = np.array(values, dtype=np.float64)
+    if hull is not None:
+        origin, size = unit_of(hull)
+        np.clip(block, *hull, out=block)
+        block -= origin
+        block /= size
+    return block
+
+
+def unit_of(hull: tuple[float, float]) -> tuple[float, float]:
+    """What is taken for 0 and for 1 in the octaves of a declared range: its point next to 0, and the far end."""
+    low, high = hull
+    origin = min(max(0.0, low), high)
+    return origin, max(high - origin, origin - low) or 1.0
 
 
 def likely_ranges(

@@ -14,7 +14,7 @@ from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.preprocessing.bins import bin_counts, edges_of, trimmed
-from privet.preprocessing.octaves import COARSE, OCTAVES, likely_ranges, octave_counts, sure_octaves
+from privet.preprocessing.octaves import COARSE, OCTAVES, likely_ranges, octave_counts, sure_octaves, unit_of
 from privet.privacy import Neighbours
 from privet.randomness import Random, why_invalid
 
@@ -116,13 +116,10 @@ class RangeFinder:
         """
         octaves, bins = f"{self.what}: octaves", f"{self.what}: bins"
         hulls = self.hulls or (None,) * len(self.columns)
-        values = [x if hull is None else np.clip(x, *hull) for x, hull in zip(values, hulls, strict=True)]
-        units = [_unit(hull) for hull in hulls]
+        units = [(0.0, 1.0) if hull is None else unit_of(hull) for hull in hulls]
         meter.open(octaves, count=len(values[0]))
-        noisy = meter.noisy_counts(
-            octaves,
-            np.stack([octave_counts((x - origin) / size) for x, (origin, size) in zip(values, units, strict=True)]),
-        )
+        coarse = [octave_counts(x, hull=hull) for x, hull in zip(values, hulls, strict=True)]
+        noisy = meter.noisy_counts(octaves, np.stack(coarse))
         stddev = meter.noise_stddev(octaves)
         records = _records(meter, len(values[0]), noisy, rate)
         inside = [hull is not None for hull in hulls]
@@ -235,15 +232,6 @@ def _records(meter: Meter, rows: int, noisy: Vector, rate: float) -> float:
     if meter.plan.records is not None:
         return meter.plan.records * rate
     return float(rows if meter.plan.neighbours != "add_remove" else max(noisy.sum(axis=1).max(), 1.0))
-
-
-def _unit(hull: tuple[float, float] | None) -> tuple[float, float]:
-    """What is taken for 0 and for 1 in the octaves: of a declared range, the point next to 0 and the far end."""
-    if hull is None:
-        return 0.0, 1.0
-    low, high = hull
-    origin = min(max(0.0, low), high)
-    return origin, max(high - origin, origin - low) or 1.0
 
 
 def _with_margin(low: float, high: float, known: tuple[float, float] | None) -> tuple[float, float]:

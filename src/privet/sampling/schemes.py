@@ -188,6 +188,10 @@ class Cyclic(_Batches):
     def batch_size(self, records: int) -> float:
         return float(min(self.batch, records))
 
+    def steps_a_pass(self, records: int) -> int:
+        """How many steps a pass takes: two steps that read one record are a multiple of it apart."""
+        return self._batches(records)
+
     def _batches(self, count: int) -> int:
         return max(1, -(-count // self.batch))
 

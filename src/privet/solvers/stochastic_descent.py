@@ -1,6 +1,6 @@
 """DP-SGD: descent on clipped, noisy gradients of batches, drawn by any scheme that the accountants can price."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from privet.arrays import Vector
 from privet.clipping import Bounding, Clip
 from privet.errors import InvalidParameter
 from privet.losses import QuadraticPenalty
+from privet.noise import Strategy
 from privet.plan import Meter, Plan
 from privet.privacy import Budget, Neighbours, check_delta
 from privet.problems import Facts, Problem
@@ -42,6 +43,7 @@ class DPSGD(DescentSolver):
     bounding : another clipping rule: Automatic(...), Adaptive(...), Declared(...)
     step_size : η, or a function of t = 1, 2, …
     update : another rule than plain steps: GradientStep with momentum, Adam, AdamW, Adafactor
+    correlation : how noise is correlated over the steps, e.g. banded_inverse_square_root(100) for Cyclic batches
     release, tail : what of the path is published, and which part the tail average is over, in (0, 1]
 
     Examples
@@ -63,6 +65,7 @@ class DPSGD(DescentSolver):
     bounding: Bounding | None = None
     step_size: StepSize = 1.0
     update: UpdateRule | None = None
+    correlation: Strategy | None = None
 
     def __post_init__(self) -> None:
         DescentSolver.__post_init__(self)
@@ -74,7 +77,8 @@ class DPSGD(DescentSolver):
 
     def _releases(self, facts: Facts, budget: Budget) -> tuple[Releases, dict[str, float]]:
         rule = self.bounding if self.bounding is not None else Clip(clip=self.clip)  # type: ignore[arg-type]
-        return (gradient_release(facts, rule, steps=self.steps, sampling=self.sampling),), {}
+        release = gradient_release(facts, rule, steps=self.steps, sampling=self.sampling)
+        return (replace(release, correlation=self.correlation),), {}
 
     def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         return along_gradients(plan, problem, meter, self.update or GradientStep(step_size=self.step_size))
@@ -107,6 +111,7 @@ def dp_sgd(
     bounding: Bounding | None = None,
     step_size: StepSize = 1.0,
     update: UpdateRule | None = None,
+    correlation: Strategy | None = None,
     neighbours: Neighbours = "replace_one",
     release: ReleaseRule = "average",
     records: int | None = None,
@@ -133,6 +138,7 @@ def dp_sgd(
         bounding=bounding,
         step_size=step_size,
         update=update,
+        correlation=correlation,
         release=release,
     )
     return solve(solver, problem, budget, neighbours, records=records, before=before, random=random, start=start)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from privet.arrays import BoolArray, IntArray, Vector
 from privet.clipping.lattice import check_clip
-from privet.data import matrix
+from privet.data import MadeRows, matrix
 
 _ROWS = 1 << 12  # rows prepared at a time, at most
 _SURELY = (1 - 2.0**-20) ** 2  # squared norm below which one is below 1, in whatever order it was summed
@@ -80,6 +80,7 @@ def bounded_table(
     kept = np.ones(values.shape[0], dtype=bool) if keep is None else keep
     if sparse.issparse(values) and prepare is None:
         return _sparse(values, kept, row_norm, step, most)
+    made = isinstance(values, MadeRows)  # in blocks that are nobody else's
     n, d = values.shape
     columns = d if prepare is None else prepare(np.zeros((1, d))).shape[1]
     units = np.empty((n, columns), dtype=np.int16)
@@ -89,7 +90,7 @@ def bounded_table(
         part = slice(first, first + rows)
         with np.errstate(over="ignore"):
             rows_here = values[part].toarray() if sparse.issparse(values) else values[part]
-            block = np.array(rows_here, dtype=np.float64, order="C")
+            block = rows_here if made else np.array(rows_here, dtype=np.float64, order="C")
         if prepare is not None:
             with np.errstate(all="ignore"):
                 block = np.ascontiguousarray(prepare(block), dtype=np.float64)
@@ -100,8 +101,12 @@ def bounded_table(
 
 
 def _inverse(squares: Vector) -> Vector:
+    """1 ÷ norm, rounded down by 2^-50; 0 for an empty row. Works in place."""
+    empty = np.flatnonzero(squares == 0)
     with np.errstate(divide="ignore"):
-        return np.where(squares > 0, (1 - 2.0**-50) / np.sqrt(squares), 0.0)
+        np.divide(1 - 2.0**-50, np.sqrt(squares, out=squares), out=squares)
+    squares[empty] = 0.0
+    return squares
 
 
 def _rounded(block: Vector, row_norm: float, step: float, most: int) -> tuple[Vector, Vector]:

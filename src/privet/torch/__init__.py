@@ -1,10 +1,12 @@
 """Neural networks in PyTorch, trained privately: the same plan, meter and accountants, another sum."""
 
 from privet.torch.adaptive_moments import AdamBC
+from privet.torch.augmentation import Augment
 from privet.torch.batch_planner import Choice, Choices, plan_training
 from privet.torch.batches import Examples
 from privet.torch.clipped_gradients import ClippedGradients, ClippedSum, clipped_sum
 from privet.torch.compatible import make_compatible
+from privet.torch.correlated_tensors import CorrelatedTensors
 from privet.torch.fit_network import Fitted, fit
 from privet.torch.float_noise import FloatNoise
 from privet.torch.lattice_noise import LatticeNoise
@@ -17,10 +19,12 @@ from privet.torch.training_plan import Phase, training_plan
 
 __all__ = [
     "AdamBC",
+    "Augment",
     "Choice",
     "Choices",
     "ClippedGradients",
     "ClippedSum",
+    "CorrelatedTensors",
     "Examples",
     "Fitted",
     "FloatNoise",

@@ -9,10 +9,13 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSa
 from privet.arrays import IntArray
 from privet.errors import InvalidParameter
 from privet.plan import Plan
+from privet.privacy import Unit
 from privet.sampling import Passes
 from privet.torch.batches import Collate, Examples, Part
+from privet.torch.people_batches import PeopleExamples
 from privet.torch.private_gradient import PrivateGradient
 
+APART = "collate, user-supplied code, treats each example by itself"
 ORDER = "the loader's order does not depend on the examples, and their number is public"
 
 
@@ -86,12 +89,27 @@ class Source:
     loader: LoaderBatches | None
 
     @classmethod
-    def of(cls, dataset: Any, collate: Collate | None) -> "Source":
-        """That of a dataset or of a `DataLoader`."""
+    def of(cls, dataset: Any, collate: Collate | None, groups: Any = None) -> "Source":
+        """That of a dataset or of a `DataLoader`; with `groups`, of people."""
+        if groups is not None:
+            if isinstance(dataset, DataLoader):
+                raise InvalidParameter("""Expected a dataset with groups=..., got a DataLoader: it would read a person's
+                    rows in several batches of a pass. Pass the dataset itself.""")
+            return cls(examples=PeopleExamples(dataset, groups=groups, collate=collate), loader=None)
         if isinstance(dataset, DataLoader):
             loader = LoaderBatches(dataset)
             return cls(examples=loader.examples, loader=loader)
         return cls(examples=Examples(dataset, collate=collate), loader=None)
+
+    @property
+    def unit(self) -> Unit:
+        """Whom a run protects."""
+        return "person" if isinstance(self.examples, PeopleExamples) else "record"
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What is assumed of how examples are read."""
+        return ((ORDER,) if self.loader else ()) + ((APART,) if self.examples.collate else ())
 
     @property
     def batches(self) -> int:

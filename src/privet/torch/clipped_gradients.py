@@ -134,7 +134,9 @@ class ClippedGradients:
         """Add the clipped gradients of a micro-batch to the totals; how many units were within the clip."""
         try:
             uses = self._uses(batch, sizes)
-        except Exception:  # noqa: BLE001  # the model runs on made-up examples: it is these that it cannot read
+        except Exception as error:  # the model runs on made-up examples: it is these it cannot read
+            if isinstance(error, MemoryError | torch.OutOfMemoryError) and length(batch) <= 1:
+                raise  # a machine too small for one example is no example's own doing
             return self._add_halves(batch, sizes, rule, totals)
         squared = torch.stack([use.squared_norms(self._scratch) for use in uses if use is not None] or [torch.zeros(1)])
         norms = squared.sum(0, dtype=torch.float64).sqrt_()

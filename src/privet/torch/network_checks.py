@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from privet.errors import InvalidParameter, PrivetError
+from privet.torch.augmentation import Augment
 from privet.torch.clipped_gradients import ClippedGradients
 from privet.torch.gradient_ways import PerExample, part
 from privet.torch.proving import made_up
@@ -93,14 +94,16 @@ before they are clipped cannot be told apart. Use CrossEntropyLoss(reduction='no
     return LossOf(loss)
 
 
-def try_on(engine: ClippedGradients, batch: Any) -> None:
+def try_on(engine: ClippedGradients, batch: Any, augment: Augment | None = None) -> None:
     """Refuse a model and a loss that do not treat each example by itself, on made-up examples like those of `batch`.
 
     Only shapes and types of `batch` are read; weights, buffers and torch's generator are as before.
     """
     try:
-        engine.prove(batch)
         made = made_up(batch, 3)
+        if augment is not None:
+            made = part(augment.applied(made)[0], 0, 3)
+        engine.prove(made)
         with torch.random.fork_rng(devices=[]), torch.no_grad(), Recording((), 0, still=True):
             together, alone = (engine.per_example(engine.model, part(made, 0, count))[:1] for count in (3, 1))
     except PrivetError:

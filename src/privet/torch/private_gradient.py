@@ -14,13 +14,16 @@ from privet.plan import Meter, Plan
 from privet.privacy import Guarantee
 from privet.randomness import Random
 from privet.torch.adaptive_moments import AdamBC
+from privet.torch.augmentation import CHANGES, Augment
 from privet.torch.batches import Part, Rows
-from privet.torch.clipped_gradients import ClippedGradients
+from privet.torch.clipped_gradients import ClippedGradients, ClippedSum
+from privet.torch.correlated_tensors import CorrelatedTensors
 from privet.torch.float_noise import FloatNoise
 from privet.torch.gradient_ways import PerExample
 from privet.torch.lattice_noise import FLOAT_SUMS, LatticeNoise
 from privet.torch.network_checks import check_precision, trainable, try_on
 from privet.torch.noise_ahead import NoiseAhead
+from privet.torch.processes import Processes
 
 ALONE = "model and loss treat each example by itself: tried on made-up ones, not proven"
 _WORTH_A_THREAD = 1 << 16  # numbers whose noise takes longer than to ask another thread for it
@@ -40,6 +43,8 @@ class PrivateGradient:
     per_example : from the model and a batch, the vector of losses, one for each example
     plan : e.g. `gradient_plan(...)`, calibrated to a budget
     batch_size : the public divisor; that of the plan if left out
+    micro_batch : most examples at once in memory; it changes no result
+    augment : several changed copies of each example, averaged before the clip
     noise : `FloatNoise`, drawn on a spare core while the model computes, or `LatticeNoise`, exact and slower
     random : the cryptographic generator if left out
 
@@ -70,17 +75,23 @@ class PrivateGradient:
         *,
         batch_size: float | None = None,
         micro_batch: int | None = None,
+        augment: Augment | None = None,
         noise: NoiseKind = FloatNoise,
         random: Random | None = None,
     ) -> None:
-        self._model, self._batch_size = model, batch_size
+        self._batch_size, self._augment = batch_size, augment
         self._size = sum(p.numel() for p in trainable(model).values())
         self._engine = ClippedGradients(model, per_example, micro_batch=micro_batch)
         self.meter = Meter(plan, random=random)
         self._noise = noise(self.meter.random)
         self._ours = frozenset(id(p) for p in self._engine.parameters)
-        spare = isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD
-        self._ahead = NoiseAhead(self._noise, self._size) if spare else None
+        self._ahead: NoiseAhead | None = None
+        independent = all(release.correlation is None for release in plan.releases)
+        if isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD and independent:
+            self._ahead = NoiseAhead(self._noise, self._size)
+        self._correlated: dict[str, CorrelatedTensors] = {}
+        self._processes = Processes()
+        self._processes.start_alike(model)
         self._open: str | None = None
         self.noise_stddev = 0.0  # of each number that was written last
 
@@ -102,12 +113,15 @@ class PrivateGradient:
     def draw(self, count: int) -> IntArray | None:
         """Charge the next step and draw its batch out of `count` examples; None for all of them. Private."""
         name = self._next()
-        found = self.meter.open(name, count=count)
+        found = self._processes.part(self.meter.open(name, count=count), count)
         self._begin(name)
         return found
 
     def draw_elsewhere(self) -> None:
         """Charge the next step, whose batch somebody else draws, as the plan says."""
+        if self._processes.count > 1:
+            raise InvalidParameter("""Expected a dataset in several processes, got a DataLoader: each process would read
+                another order. Pass the dataset itself, and Poisson batches are drawn from it.""")
         name = self._next()
         self.meter.open_elsewhere(name)
         self._begin(name)
@@ -125,24 +139,42 @@ class PrivateGradient:
         check_precision(self._engine.parameters[0].device.type)
         rule = self.meter.rule(name)
         total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule)
-        stddev = self.meter.float_noise(name, clip=rule.clip, size=self._size, within=within)
+        within = self._processes.total(within)
+        correlation = self.plan[name].correlation
+        stddev = self.meter.float_noise(name, clip=rule.clip, size=self._size, within=within, correlation=correlation)
         self._open = None
         divisor = self._batch_size or self.plan.batch_size(name)
         self.noise_stddev = stddev / divisor
-        if self._ahead is not None:
+        if self._processes.first:
+            self._add_noise(name, total, stddev)
+        self._processes.add_up(total)
+        if self._processes.count > 1 and self.meter.clips:
+            self.meter.resume(self.steps_made, clips=self._processes.told(self.meter.clips))
+        for parameter, share in zip(self._engine.parameters, total, strict=True):
+            parameter.grad = share.div_(divisor).to(parameter.dtype)
+
+    def _add_noise(self, name: str, total: list[Tensor], stddev: float) -> None:
+        correlation = self.plan[name].correlation
+        if correlation is not None:
+            if name not in self._correlated:
+                if not isinstance(self._noise, FloatNoise):
+                    raise InvalidParameter("""Expected FloatNoise where noise is correlated, got another: there is no
+                        exact form for tensors yet. Leave noise= out.""")
+                times = self.plan.times(name)
+                self._correlated[name] = CorrelatedTensors(correlation, steps=times, fresh=self._noise)
+            self._correlated[name].add_(total, stddev)
+        elif self._ahead is not None:
             self._ahead.add_(total, stddev)
         else:
             for share in total:
                 self._noise.add_(share, stddev)
-        for parameter, share in zip(self._engine.parameters, total, strict=True):
-            parameter.grad = share.div_(divisor).to(parameter.dtype)
 
     def prove(self, batch: Any) -> None:
         """Try model and loss on made-up examples of these shapes; refuses what cannot be trained in private.
 
         Without it they are tried on the shapes of the first batch that is written.
         """
-        try_on(self._engine, moved(batch, self._engine.parameters[0].device))
+        try_on(self._engine, moved(batch, self._engine.parameters[0].device), self._augment)
 
     def step(self, optimizer: Optimizer) -> None:
         """Let the optimiser step on what was written; `AdamBC` is told how much noise that has.
@@ -159,7 +191,7 @@ class PrivateGradient:
 
     def guarantee(self, *, delta: float | None = None, assumptions: tuple[str, ...] = ()) -> Guarantee:
         """What all steps of the plan promise, however many were made."""
-        held = dict.fromkeys((*self._noise.assumptions, FLOAT_SUMS))
+        held = dict.fromkeys((*self._noise.assumptions, FLOAT_SUMS, *(() if self._augment is None else (CHANGES,))))
         return self.meter.guarantee(delta=delta, assumptions=(*held, ALONE, *assumptions))
 
     def _begin(self, name: str) -> None:
@@ -181,7 +213,7 @@ class PrivateGradient:
         while waiting:
             part = waiting.pop()
             try:
-                found = self._engine.sum(moved(part.batch, device), rule)
+                found = self._of(moved(part.batch, device), rule, getattr(part, "sizes", None))
             except (PrivetError, MemoryError, torch.OutOfMemoryError):
                 raise  # a refusal on public facts, or a machine too small: no example's own doing
             except Exception:  # noqa: BLE001  # a label out of range, a shape that does not fit: it would tell
@@ -192,6 +224,12 @@ class PrivateGradient:
                 sum_ += share
             total = total or list(found.gradients)
         return total or [torch.zeros_like(p, dtype=torch.float32) for p in self._engine.parameters], within
+
+    def _of(self, batch: Any, rule: Bounding, sizes: Tensor | None) -> ClippedSum:
+        if self._augment is None:
+            return self._engine.sum(batch, rule, sizes=sizes)
+        copies, each = self._augment.applied(batch)
+        return self._engine.sum(copies, rule, sizes=each if sizes is None else sizes * self._augment.copies)
 
 
 def as_parts(batch: Any) -> list[Part]:

@@ -11,19 +11,22 @@ from torch.optim import Optimizer
 from privet.clipping import Bounding
 from privet.errors import InvalidParameter, NoAmplification
 from privet.ledger import Account
+from privet.noise import Strategy
 from privet.plan import Plan
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
 from privet.sampling import Sampling
-from privet.torch.batch_source import ORDER, DrawnBatch, Source
+from privet.torch import training_facts as facts
+from privet.torch.augmentation import Augment
+from privet.torch.batch_source import DrawnBatch, Source
 from privet.torch.batches import Collate
 from privet.torch.float_noise import FloatNoise
 from privet.torch.gradient_ways import PerExample
 from privet.torch.network_checkpoint import Checkpoint
 from privet.torch.network_checks import check_optimizer, losses_of, trainable
 from privet.torch.private_gradient import NoiseKind, PrivateGradient
+from privet.torch.processes import Processes
 from privet.torch.step_journal import StepJournal
-from privet.torch.training_facts import batches_of, charged, check_source, passes, plan_digest, public_records, spent
 from privet.torch.training_plan import Phase, training_plan
 from privet.torch.weight_average import WeightAverage
 
@@ -52,9 +55,13 @@ class PrivateTraining:
     clip : most norm of one example's gradient, or a rule: `Clip`, `Automatic`, `Adaptive`
     neighbours, records : the relation. With `records`, a public guess of the number of examples, it is "add_remove",
         unless told otherwise; without, the number of examples is public, and it is "zero_out", at the same cost
-    sampling : how batches are drawn, Poisson if left out; `phases` : parts with a noise and a clip of their own
+    sampling : how batches are drawn, Poisson if left out; `phases` : parts with a noise and a clip of their own;
+        `correlation` : of the noise over steps (docs/correlated-noise.md)
     collate : from a list of examples, a batch; it must treat each by itself
+    groups : whose each example is, for a promise about people: `batch_size` and `records` then count people, and a
+        person's share is the mean gradient of all rows, clipped
     example : a made-up example, for its shapes; else they are read off the first one, and are public
+    augment : several changed copies of each example, averaged before the clip
     micro_batch : most examples at once in memory
     ema : decay of a running average of weights, `run.averaged()`
     account, label : an `Account` that is charged for the whole plan, before any step
@@ -94,8 +101,11 @@ class PrivateTraining:
         records: int | None = None,
         sampling: Sampling | None = None,
         phases: Sequence[Phase] = (),
+        correlation: Strategy | None = None,
         collate: Collate | None = None,
+        groups: Any = None,
         example: Any = None,
+        augment: Augment | None = None,
         micro_batch: int | None = None,
         ema: float | None = None,
         account: Account | None = None,
@@ -104,30 +114,36 @@ class PrivateTraining:
         noise: NoiseKind = FloatNoise,
         random: Random | None = None,
     ) -> None:
-        losses, source = losses_of(loss, per_example), Source.of(dataset, collate)
+        losses, source = losses_of(loss, per_example), Source.of(dataset, collate, groups)
         relation: Neighbours = neighbours or ("zero_out" if records is None or source.loader else "add_remove")
-        size, scheme = batches_of(source, batch_size, sampling)
+        size, scheme = facts.batches_of(source, batch_size, sampling)
         by_passes = epochs is not None and steps is None and source.loader is not None
         plan = training_plan(
-            records=public_records(len(source.examples), relation, records),
+            records=facts.public_records(len(source.examples), relation, records),
             batch_size=size,
             budget=Budget(epsilon=epsilon, delta=delta),
             epochs=None if by_passes else epochs,
-            steps=steps if source.loader is None or not by_passes else passes(epochs) * source.loader.sampling.batches,
+            steps=facts.passes(epochs) * source.batches if by_passes else steps,
             clip=clip,
             neighbours=relation,
             sampling=scheme,
             phases=phases,
+            correlation=correlation,
+            unit=source.unit,
         )
-        self._set_up(model, optimizer, source, losses, plan, float(size), example, micro_batch, noise, random)
+        settings = {"micro_batch": micro_batch, "augment": augment, "noise": noise, "random": random}
+        self._set_up(model, optimizer, source, losses, plan, float(size), example, settings)
         self._average: WeightAverage | None = None if ema is None else WeightAverage(trainable(model), decay=ema)
         self._journal: StepJournal | None = None
-        if journal is not None:
-            self._journal = StepJournal.create(journal, plan=plan_digest(plan))
-        if account is not None:
-            self._reserve(account, label)
+        Processes().once(lambda: self._charge(plan, account, label, journal))
         if source.loader is not None:
             warnings.warn(NoAmplification.__doc__ or "", NoAmplification, stacklevel=2)
+
+    def _charge(self, plan: Plan, account: Account | None, label: str, journal: str | Path | None) -> None:
+        if journal is not None:
+            self._journal = StepJournal.create(journal, plan=facts.plan_digest(plan))
+        if account is not None:
+            facts.reserve(account, plan, label, self._journal)
 
     @classmethod
     def resume(
@@ -141,7 +157,9 @@ class PrivateTraining:
         loss: Callable[..., Tensor] | None = None,
         per_example: PerExample | None = None,
         collate: Collate | None = None,
+        groups: Any = None,
         example: Any = None,
+        augment: Augment | None = None,
         micro_batch: int | None = None,
         noise: NoiseKind = FloatNoise,
         random: Random | None = None,
@@ -152,12 +170,14 @@ class PrivateTraining:
         the rest of the plan, and the guarantee is the plan's. The data must be that of the run before.
         """
         found = Checkpoint.load(path)
-        losses, source = losses_of(loss, per_example), Source.of(dataset, collate)
-        check_source(found.plan, source)
+        losses, source = losses_of(loss, per_example), Source.of(dataset, collate, groups)
+        facts.check_source(found.plan, source)
         run = cls.__new__(cls)
-        run._set_up(model, optimizer, source, losses, found.plan, found.batch_size, example, micro_batch, noise, random)
-        run._journal = StepJournal.reopen(journal, plan=plan_digest(found.plan), run=found.run)
-        run._private.meter.resume(source.next_pass(charged(run._journal, found.made), found.plan), clips=found.clips)
+        settings = {"micro_batch": micro_batch, "augment": augment, "noise": noise, "random": random}
+        run._set_up(model, optimizer, source, losses, found.plan, found.batch_size, example, settings)
+        run._journal = StepJournal.reopen(journal, plan=facts.plan_digest(found.plan), run=found.run)
+        made = source.next_pass(facts.charged(run._journal, found.made), found.plan)
+        run._private.meter.resume(made, clips=found.clips)
         model.load_state_dict(found.model)
         optimizer.load_state_dict(dict(found.optimizer))
         run._average = None
@@ -176,18 +196,14 @@ class PrivateTraining:
         plan: Plan,
         batch_size: float,
         example: Any,
-        micro_batch: int | None,
-        noise: NoiseKind,
-        random: Random | None,
+        settings: dict[str, Any],
     ) -> None:
         """Check what is public, and try model and loss on made-up examples."""
         check_optimizer(optimizer, model)
-        self._private = PrivateGradient(
-            model, losses, plan, batch_size=batch_size, micro_batch=micro_batch, noise=noise, random=random
-        )
+        self._private = PrivateGradient(model, losses, plan, batch_size=batch_size, **settings)
         self._private.prove(source.examples.of_two(source.examples.first() if example is None else example))
         self.model, self.optimizer, self._source, self._batch_size = model, optimizer, source, batch_size
-        self._assumed = ((SHAPES,) if example is None else ()) + ((ORDER,) if source.loader else ())
+        self._assumed = ((SHAPES,) if example is None else ()) + source.assumed
         self._order = source.order()
         self._drawn: DrawnBatch | None = None
         self._spent = (0, 0.0)
@@ -255,7 +271,7 @@ class PrivateTraining:
         Whoever stops because of what was learnt so far may rely on the guarantee of the whole plan alone.
         """
         if self._spent[0] != self.steps_made:
-            self._spent = (self.steps_made, spent(self.plan, self.steps_made))
+            self._spent = (self.steps_made, facts.spent(self.plan, self.steps_made))
         return self._spent[1]
 
     @property
@@ -288,11 +304,3 @@ class PrivateTraining:
             average=None if self._average is None else self._average.state(),
             extra=extra or {},
         ).save(path)
-
-    def _reserve(self, account: Account, label: str) -> None:
-        """Charge the whole plan; a run that is refused leaves no journal."""
-        try:
-            account.reserve(self.plan, label=label)
-        except BaseException:
-            StepJournal.remove(self._journal)
-            raise

@@ -5,6 +5,7 @@ import hashlib
 from privet import accounting
 from privet._checks import whole
 from privet.errors import InvalidParameter
+from privet.ledger import Account
 from privet.plan import Plan, plan_to_json
 from privet.privacy import Neighbours
 from privet.problems.facts import public_count
@@ -25,6 +26,15 @@ def spent(plan: Plan, made: int) -> float:
     if run is None or plan.budget is None:
         return 0.0
     return accounting.epsilon(run, delta=plan.budget.delta, neighbours=plan.neighbours)
+
+
+def reserve(account: Account, plan: Plan, label: str, journal: StepJournal | None) -> None:
+    """Charge the whole plan; a run that is refused leaves no journal."""
+    try:
+        account.reserve(plan, label=label)
+    except BaseException:
+        StepJournal.remove(journal)
+        raise
 
 
 def batches_of(source: Source, batch_size: int | None, sampling: Sampling | None) -> tuple[int, Sampling | None]:
@@ -55,9 +65,10 @@ def public_records(true: int, neighbours: Neighbours, records: int | None) -> in
 def check_source(plan: Plan, source: Source) -> None:
     """Refuse a dataset that is not of the plan's number of examples, where that is public."""
     public_records(len(source.examples), plan.neighbours, plan.records)
-    if (source.loader is None) == isinstance(plan.releases[0].sampling, Passes):
+    if (source.loader is None) == isinstance(plan.releases[0].sampling, Passes) or source.unit != plan.unit:
         raise InvalidParameter("""Expected data of the kind that the plan is for, got a DataLoader in place of a
-            dataset, or the reverse: its batches have another price. Pass what the run was set up with.""")
+            dataset, rows in place of people, or the reverse: their batches have another price, or protect somebody
+            else. Pass what the run was set up with.""")
 
 
 def charged(journal: StepJournal, made: int) -> int:

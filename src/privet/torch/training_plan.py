@@ -9,8 +9,9 @@ from typing import Any
 from privet._checks import is_number, positive, whole
 from privet.clipping import Bounding, Clip
 from privet.errors import InvalidParameter
+from privet.noise import Strategy
 from privet.plan import Plan, Release
-from privet.privacy import Budget, Neighbours, check_neighbours
+from privet.privacy import Budget, Neighbours, Unit, check_neighbours
 from privet.sampling import Passes, Poisson, Sampling
 
 
@@ -52,6 +53,8 @@ def training_plan(
     neighbours: Neighbours = "add_remove",
     sampling: Sampling | None = None,
     phases: Sequence[Phase] = (),
+    correlation: Strategy | None = None,
+    unit: Unit = "record",
 ) -> Plan:
     """The plan of `steps` private gradients, with the least noise that meets the budget.
 
@@ -65,6 +68,8 @@ def training_plan(
     neighbours : the relation
     sampling : how batches are drawn; Poisson if left out
     phases : parts with a noise and a clip of their own, in order
+    correlation : how noise is correlated over the steps; needs a `sampling` for which that is proven
+    unit : whom the run protects; of "person", `records` and `batch_size` count people
 
     Examples
     --------
@@ -84,7 +89,10 @@ def training_plan(
     if phases and isinstance(draws, Passes):
         raise InvalidParameter("""Expected no phases for batches that somebody else draws, got some: a pass that two
             phases share would be charged to neither in full. Pass the dataset itself, not a DataLoader.""")
-    common: dict[str, Any] = {"of": "gradients of the loss", "sampling": draws}
+    if phases and correlation is not None:
+        raise InvalidParameter("""Expected no phases where noise is correlated, got some: it is correlated over all
+            steps alike. Leave one of them out.""")
+    common: dict[str, Any] = {"of": "gradients of the loss", "sampling": draws, "correlation": correlation}
     parts = tuple(phases) or (Phase(),)
     shares = list(accumulate(phase.share for phase in parts))
     ends = [round(total * share / shares[-1]) for share in shares]
@@ -97,7 +105,7 @@ def training_plan(
                 it would be left out. Raise its share, or the steps.""")
         releases.append(Release(name=name, bound=bound, times=last - first, **common))
         ratios[name] = phase.noise
-    plan = Plan(releases=tuple(releases), records=count, neighbours=check_neighbours(neighbours))
+    plan = Plan(releases=tuple(releases), records=count, neighbours=check_neighbours(neighbours), unit=unit)
     return plan.calibrated(budget, ratios=_mapping(ratios))
 
 
