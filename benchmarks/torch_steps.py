@@ -59,9 +59,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="three rounds, one thread, to see that it runs")
     parser.add_argument("--rounds", type=int, default=9, help="how often the modes of a network take turns")
-    parser.add_argument(
-        "--threads", type=int, nargs="+", default=[1, 2], help="how many threads a process has, in turn"
-    )
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of a process; one after the other")
     parser.add_argument("--no-peers", action="store_true", help="privet and plain PyTorch alone")
     parser.add_argument("--networks", default=",".join(BATCH), help="with commas between")
     parser.add_argument("--peers", default=str(HERE.parent / ".venv-torch-peers" / "bin" / "python"))
