@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privet import Budget, Plan, glm
-from privet.clipping import Adaptive, Automatic, Clip, Declared
+from privet.clipping import Adaptive, Automatic, Clip, Declared, PerLayer
 from privet.errors import PlanFormat
 from privet.noise import banded_square_root
 from privet.plan import (
@@ -75,7 +75,9 @@ def test_every_solvers_plan_is_read_back_unchanged(solver: Any, before: tuple[Re
 
 
 @pytest.mark.parametrize(
-    "bounding", [Clip(clip=0.1), Declared(lipschitz=3.0), Automatic(), Adaptive(clip=1.0, count_noise=9.0)], ids=repr
+    "bounding",
+    [Clip(clip=0.1), Declared(lipschitz=3.0), Automatic(), Adaptive(clip=1.0, count_noise=9.0), PerLayer(clip=2.0)],
+    ids=repr,
 )
 @pytest.mark.parametrize(
     "sampling",

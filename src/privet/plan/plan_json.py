@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 from privet.accounting import from_json, to_json
-from privet.clipping import Adaptive, Automatic, Clip, Declared
+from privet.clipping import Adaptive, Automatic, Clip, Declared, PerLayer
 from privet.errors import InvalidParameter, PlanFormat
 from privet.noise import Banded, InverseBanded
 from privet.plan.influence import Bounded, Computed, Histograms, MomentSums, SecondMoments
@@ -31,7 +31,7 @@ from privet.sampling import (
 )
 
 VERSION = 1
-_BOUNDS = (Adaptive, Automatic, Clip, Declared, Bounded, Computed, Histograms, MomentSums, SecondMoments)
+_BOUNDS = (Adaptive, Automatic, Clip, Declared, PerLayer, Bounded, Computed, Histograms, MomentSums, SecondMoments)
 _SAMPLING = (Cyclic, CyclicPoisson, FixedSize, FullBatch, OneRecord, Passes, Poisson, Strided, TruncatedPoisson)
 _STRATEGIES = (Banded, InverseBanded)
 

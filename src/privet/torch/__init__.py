@@ -1,5 +1,6 @@
 """Neural networks in PyTorch, trained privately: the same plan, meter and accountants, another sum."""
 
+from privet.clipping import PerLayer
 from privet.torch.adaptive_moments import AdamBC
 from privet.torch.augmentation import Augment
 from privet.torch.batch_planner import Choice, Choices, plan_training
@@ -10,7 +11,6 @@ from privet.torch.correlated_tensors import CorrelatedTensors
 from privet.torch.fit_network import Fitted, fit
 from privet.torch.float_noise import FloatNoise
 from privet.torch.lattice_noise import LatticeNoise
-from privet.torch.layer_clipping import PerLayer
 from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.private_gradient import PrivateGradient
 from privet.torch.private_training import PrivateTraining

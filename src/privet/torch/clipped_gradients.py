@@ -9,10 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from privet.clipping import Bounding, Clip
+from privet.clipping import Bounding, Clip, PerLayer
 from privet.errors import InvalidParameter
 from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
-from privet.torch.layer_clipping import PerLayer
 from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
 from privet.torch.scratch import Scratch

@@ -165,6 +165,11 @@ class PrivateGradient:
             self._correlated[name].add_(total, stddev)
         elif self._ahead is not None:
             self._ahead.add_(total, stddev)
+        elif self._size < _WORTH_A_THREAD and len(total) > 1:
+            flat = torch.cat([share.reshape(-1) for share in total])
+            self._noise.add_(flat, stddev)
+            for share, part in zip(total, flat.split([share.numel() for share in total]), strict=True):
+                share.copy_(part.view_as(share))
         else:
             for share in total:
                 self._noise.add_(share, stddev)

@@ -134,16 +134,9 @@ class PrivateTraining:
         settings = {"micro_batch": micro_batch, "augment": augment, "noise": noise, "random": random}
         self._set_up(model, optimizer, source, losses, plan, float(size), example, settings)
         self._average: WeightAverage | None = None if ema is None else WeightAverage(trainable(model), decay=ema)
-        self._journal: StepJournal | None = None
-        Processes().once(lambda: self._charge(plan, account, label, journal))
+        self._journal = Processes().once(lambda: facts.charge(plan, account, label, journal))
         if source.loader is not None:
             warnings.warn(NoAmplification.__doc__ or "", NoAmplification, stacklevel=2)
-
-    def _charge(self, plan: Plan, account: Account | None, label: str, journal: str | Path | None) -> None:
-        if journal is not None:
-            self._journal = StepJournal.create(journal, plan=facts.plan_digest(plan))
-        if account is not None:
-            facts.reserve(account, plan, label, self._journal)
 
     @classmethod
     def resume(

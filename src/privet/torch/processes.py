@@ -7,7 +7,7 @@ all shares are added up.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +15,8 @@ from torch import Tensor, distributed, nn
 
 from privet.arrays import IntArray
 from privet.errors import PrivetError
+
+T = TypeVar("T")
 
 
 class Processes:
@@ -86,17 +88,18 @@ class Processes:
             for tensor in (*model.parameters(), *model.buffers()):
                 distributed.broadcast(tensor.detach(), 0)
 
-    def once(self, act: Callable[[], None]) -> None:
-        """Let the first process do something; if it is refused there, all stop."""
+    def once(self, act: Callable[[], T]) -> T | None:
+        """Let the first process do something, whose result only it has; if it is refused there, all stop."""
         if self.count == 1:
-            act()
-            return
+            return act()
+        found: T | None = None
         refused: BaseException | None = None
         if self.first:
             try:
-                act()
+                found = act()
             except BaseException as error:  # noqa: BLE001  # raised below, when the others know
                 refused = error
         if self.told(refused is not None):
             raise refused or PrivetError("""Expected the first process to go on, got a refusal there: no process may
                 train without it. Its own message says why.""")
+        return found

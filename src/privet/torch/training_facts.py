@@ -1,6 +1,7 @@
 """What a run follows from in public: the number of examples, how batches are drawn, and what was charged so far."""
 
 import hashlib
+from pathlib import Path
 
 from privet import accounting
 from privet._checks import whole
@@ -28,13 +29,16 @@ def spent(plan: Plan, made: int) -> float:
     return accounting.epsilon(run, delta=plan.budget.delta, neighbours=plan.neighbours)
 
 
-def reserve(account: Account, plan: Plan, label: str, journal: StepJournal | None) -> None:
-    """Charge the whole plan; a run that is refused leaves no journal."""
+def charge(plan: Plan, account: Account | None, label: str, journal: str | Path | None) -> StepJournal | None:
+    """Start the journal and charge the whole plan; a run that is refused leaves no journal."""
+    started = None if journal is None else StepJournal.create(journal, plan=plan_digest(plan))
     try:
-        account.reserve(plan, label=label)
+        if account is not None:
+            account.reserve(plan, label=label)
     except BaseException:
-        StepJournal.remove(journal)
+        StepJournal.remove(started)
         raise
+    return started
 
 
 def batches_of(source: Source, batch_size: int | None, sampling: Sampling | None) -> tuple[int, Sampling | None]:

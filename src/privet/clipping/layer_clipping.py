@@ -1,6 +1,5 @@
 """Clip each parameter's gradient by itself."""
 
-import math
 from dataclasses import dataclass
 
 from privet.clipping.lattice import check_clip
@@ -10,6 +9,8 @@ from privet.clipping.rules import FloatArray
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PerLayer:
     """Each of the m parameters' gradients is shortened by itself, to clip ÷ √m, so that the whole is at most `clip`.
+
+    For networks, in `privet.torch`; a convex loss has one parameter, and this is a plain clip.
 
     Theorem: m vectors of norm at most c/√m have together norm at most c. He et al. 2023, "Exploring the limits of
     differentially private deep learning with group-wise clipping".
@@ -30,8 +31,3 @@ class PerLayer:
 
     def describe(self) -> str:
         return f"each parameter's gradient is clipped by itself, all together to norm {self.clip:g}"
-
-
-def share(clip: float, parameters: int) -> float:
-    """The clip of each parameter."""
-    return clip / math.sqrt(parameters)
