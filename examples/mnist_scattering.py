@@ -69,7 +69,8 @@ class Scale:
         rows = (rows - mean) / stddev
         variances, directions = np.linalg.eigh(rows.T @ rows / len(rows))
         kept = slice(None, -KEPT - 1, -1)
-        return cls(mean=mean, stddev=stddev, directions=directions[:, kept] * variances[kept] ** (-FLATTER / 2))
+        scaled = directions[:, kept] * variances[kept] ** (-FLATTER / 2)
+        return cls(mean=mean, stddev=stddev, directions=scaled.astype(np.float32))
 
     def features(self, pictures: NDArray[np.uint8], *, block: int = 2000) -> Floats:
         """Rows of norm 1 and a constant, (n, KEPT + 1); each follows from its own picture alone."""
@@ -86,7 +87,7 @@ def normalised(coefficients: Floats) -> Floats:
     """Each group of channels of a picture less its mean, over its standard deviation (group normalisation)."""
     rows = coefficients.reshape(len(coefficients), GROUPS, -1)
     rows = (rows - rows.mean(axis=2, keepdims=True)) / np.sqrt(rows.var(axis=2, keepdims=True) + 1e-5)
-    return rows.reshape(len(rows), -1)
+    return np.asarray(rows.reshape(len(rows), -1), dtype=np.float32)
 
 
 def planned(recipe: Recipe, facts: Facts, epsilon: float) -> tuple[DPSGD, Plan]:
