@@ -7,10 +7,11 @@ ARGS ?=
 VENV := .venv
 BENCH := .venv-bench
 PEERS := .venv-peers
+TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-torch test test-fast test-integrations test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals lint format docs clean
+.PHONY: help demo demo-torch test test-fast test-integrations test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals bench-torch lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -36,7 +37,7 @@ test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 test-integrations: $(VENV)/.with-integrations ## the examples for Lightning and Hugging Face, run and checked
 	$(VENV)/bin/python -m pytest tests/torch/test_integrations.py $(ARGS)
 
-bench: bench-accounting bench-descent bench-accuracy bench-intervals ## all benchmarks
+bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-torch ## all benchmarks
 
 bench-accounting: $(BENCH)/.installed ## accounting against its peers; writes benchmarks/results/accounting.md
 	$(BENCH)/bin/python benchmarks/accounting.py $(ARGS)
@@ -49,6 +50,9 @@ bench-accuracy: $(VENV)/.with-plot $(PEERS)/.installed ## accuracy at the defaul
 
 bench-intervals: $(VENV)/.with-plot ## do confidence intervals cover? writes benchmarks/results/intervals.md
 	$(VENV)/bin/python benchmarks/intervals.py $(ARGS)
+
+bench-torch: $(VENV)/.with-test $(TORCH_PEERS)/.installed ## private steps of networks; writes benchmarks/results/torch.md
+	$(VENV)/bin/python benchmarks/torch_steps.py $(ARGS)
 
 lint: $(VENV)/.with-lint ## style, formatting and types
 	$(VENV)/bin/ruff check .
@@ -66,7 +70,7 @@ docs: $(VENV)/.with-docs ## the documentation as static pages in build/site
 	@echo "Read build/site/index.html"
 
 clean: ## remove what the targets made, environments included
-	rm -rf $(VENV) $(BENCH) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(PEERS) $(TORCH_PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.with-%: pyproject.toml | $(VENV)/.created
 	$(VENV)/bin/python $(PIP_INSTALL) --editable ".[$*]"
@@ -80,8 +84,12 @@ $(PEERS)/.installed: benchmarks/requirements-peers.txt | $(PEERS)/.created
 	$(PEERS)/bin/python $(PIP_INSTALL) --requirement benchmarks/requirements-peers.txt
 	@touch $@
 
+$(TORCH_PEERS)/.installed: benchmarks/requirements-torch-peers.txt | $(TORCH_PEERS)/.created
+	$(TORCH_PEERS)/bin/python $(PIP_INSTALL) --requirement benchmarks/requirements-torch-peers.txt
+	@touch $@
+
 # A stamp of its own, because a venv that failed half-way leaves a python without pip behind.
-$(VENV)/.created $(BENCH)/.created $(PEERS)/.created: %/.created:
+$(VENV)/.created $(BENCH)/.created $(PEERS)/.created $(TORCH_PEERS)/.created: %/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is not Python 3.11 or later; try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $*
