@@ -17,6 +17,7 @@ from privet.estimators.defaults import (
     whitened_solver,
     whitener_for,
 )
+from privet.estimators.doubts import blind_sentence, is_blind
 from privet.estimators.intervals import final_step, interval_whitener
 from privet.estimators.range_shares import (
     LEAST_SEEN,
@@ -96,6 +97,7 @@ class Outline:
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
     rate: float = 1.0  # by which the solver samples, and
+    blind: bool = False  # whether declared ranges may be far too wide, and nothing would show it
     learning: float = 1.0  # with which a record is in the sample that all before it, but the target's range, reads
 
     @property
@@ -120,7 +122,7 @@ class Outline:
                 "Declare bounds=... and target_range=..., or the schema's ranges; else use a larger epsilon."
             )
         if self.each >= LITTLE:
-            return ""
+            return blind_sentence(self.plan.count) if self.blind else ""
         return (
             f"Expected an effective sample size of at least {LITTLE:g} a column, got {self.each:.2g}: with this budget "
             "and number of records noise drowns the features, so the model tends to the majority class, or the mean. "
@@ -197,6 +199,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         whitener=whitener,
         calibration=calibration,
         rate=rate,
+        blind=is_blind(model, known, centring),
         learning=learning,
     )
 

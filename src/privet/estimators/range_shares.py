@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privet.arrays import BoolArray
 from privet.errors import InvalidParameter
 from privet.estimators.defaults import PLENTY
 from privet.plan import Histograms
@@ -50,8 +51,7 @@ def range_finder(
     names = tuple(f"x{j}" for j in range(columns))
     hulls: tuple[tuple[float, float], ...] = ()
     if known is not None:
-        own = (known.high == 1) & ((known.low == 0) | (known.low == -1))
-        open_ = (known.low < known.high) & ~own
+        open_ = open_columns(known)
         names = tuple(f"x{j}" for j in np.flatnonzero(open_))
         hulls = tuple(zip(known.low[open_].tolist(), known.high[open_].tolist(), strict=True))
         seen = stands_out(max(len(names), 1), count, noise, model.neighbours)
@@ -60,6 +60,12 @@ def range_finder(
     seen = stands_out(len(names), count, noise, model.neighbours)
     share = share_to_see(seen, *_RANGES)
     return RangeFinder(columns=names, hulls=hulls).sized(seen * math.sqrt(share)), share
+
+
+def open_columns(known: Scaling) -> BoolArray:
+    """Declared columns inside whose range another may be looked for: not [0, 1], [−1, 1], nor a single number."""
+    own = (known.high == 1) & ((known.low == 0) | (known.low == -1))
+    return np.asarray((known.low < known.high) & ~own)
 
 
 def _pays(model: "PrivateLinearModel", seen: float) -> bool:

@@ -113,7 +113,9 @@ def table_outline(
         people=groups is not None,
         exact=not (learner is not None and learner.names),
     )
-    return outlined(model, size, before=before), learner
+    found, hulls = outlined(model, size, before=before), () if bounds_exact else _hulls(schema)
+    unseen = found.centring is not None and not found.centring.norm_share
+    return replace(found, blind=unseen and not set(hulls) <= set(learner.inside if learner else ())), learner
 
 
 def _nominal(schema: Schema) -> Schema:

@@ -90,6 +90,7 @@ class Shift:
 
     mean: Vector
     scale: Vector
+    short: bool = False  # whether most rows were seen to be far shorter than the norm that was found
 
     def map(self) -> RowMap:
         """The map of blocks of features, made once. Private in, private out."""
