@@ -256,7 +256,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
         result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)
         if outline.calibration is not None:
-            found = outline.calibration.run(problem, result.coef, scaling.constant * scaling.shrink, meter)
+            known = scaling.constant * scaling.shrink
+            found = outline.calibration.run(problem, result.coef, known, meter, weight=posed.typical_weight)
             result = replace(result, coef=found)
         if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
