@@ -135,7 +135,7 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
             shift = np.diff(posed.shift) if two else posed.shift
             if two and posed.shift_unsure and isinstance(scaling.whitening, Whitening):
                 # by what was learnt with more of the budget than the counts: white scores are as long as coefficients
-                shift = -mean_odds(np.array([np.linalg.norm(theta[:-1]), theta[-1, 0]]) * unit)
+                shift = np.array([-mean_odds(np.array([np.linalg.norm(theta[:-1]), theta[-1, 0]]) * unit)])
             self.intercept_ = self.intercept_ + shift
 
     def decision_function(self, X: Any) -> Vector:

@@ -254,11 +254,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.learning)
         whole = outline.final is not None and outline.whitener is not None
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
-        result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)
+        result = outline.solver(self, problem.loss, scaling).run(outline.plan, problem, meter=meter)
         if outline.calibration is not None:
-            known = scaling.constant * scaling.shrink
-            found = outline.calibration.run(problem, result.coef, known, meter, weight=posed.typical_weight)
-            result = replace(result, coef=found)
+            weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
+            known = problem, result.coef, scaling.constant * scaling.shrink
+            result = replace(result, coef=outline.calibration.run(*known, meter, weight=weight))
         if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)

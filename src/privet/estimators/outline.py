@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
-from privet.estimators.centred_defaults import centred_solver, centring_for
+from privet.estimators.centred_defaults import centred_solver, centring_for, with_shorter_steps
 from privet.estimators.defaults import (
     LITTLE,
     PLENTY,
@@ -133,14 +133,16 @@ class Outline:
         """How long the constant beside the features is, in lengths of a row."""
         return constant_weight(self.effective / (columns + 1))
 
-    def solver(self, model: "PrivateLinearModel", loss: Loss, shrink: float) -> Solver:
-        """The solver with its settings for the loss, which may have been learnt by now; never what it releases.
+    def solver(self, model: "PrivateLinearModel", loss: Loss, scaling: Scaling) -> Solver:
+        """The solver with its settings for the loss and the rows' scaling, which may have been learnt by now.
 
-        `shrink` is that of the rows' scaling.
+        Never what it releases. Where there are more records than guessed, steps are shorter: sums are larger.
         """
-        people = self.plan.unit == "person"
-        geometry = self.centring, self.whitener
-        return _solver(model, loss, self.columns, self.effective, people, self.final, *geometry, shrink, self.rate)
+        people, geometry = self.plan.unit == "person", (self.centring, self.whitener)
+        found = _solver(
+            model, loss, self.columns, self.effective, people, self.final, *geometry, scaling.shrink, self.rate
+        )
+        return with_shorter_steps(found, scaling.total) if self.plan.neighbours == "add_remove" else found
 
 
 def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = ()) -> Outline:

@@ -101,7 +101,7 @@ class Centring:
         total = float(np.clip(noisy[-1] / posed.constant, *SEEN)) if is_counted(found, meter) else 1.0
         centre = shrunk(noisy[:-1] / total, meter.noise_stddev("mean") / (unit * total))
         mean = np.clip(centre / scale, -1.0, 1.0)
-        scaling = scaling.with_whitening(replace(scaling.whitening, mean=mean))  # type: ignore[type-var]  # a Shift
+        scaling = scaling.with_whitening(replace(scaling.whitening, mean=mean, total=total))  # type: ignore[type-var, arg-type]  # a Shift
         scaling = self._shortened("centred norms", scaling, norms, count, meter)
         return scaling.with_constant(self.constant * scaling.norm)
 
@@ -122,7 +122,7 @@ class Centring:
             return scaling.with_norm(norm)
         place, sure = _far_below(counts, count, stddev, self.fineness)
         if place >= near and not sure:  # else the norm may be found, and about the mean once more
-            scaling = scaling.with_whitening(replace(scaling.whitening, short=True))  # type: ignore[type-var]
+            scaling = scaling.with_whitening(replace(scaling.whitening, short=True))  # type: ignore[type-var, arg-type]
         return scaling.with_norm(min(norm, float(edges[place])) if sure else norm)
 
 
