@@ -422,8 +422,12 @@ def _counts_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(room, "learnt_scaling", scaling)
 
 
+def _even(classes: int) -> weighing.Balance:
+    return weighing.Balance(factors=np.ones(classes), average=1.0, rarest=1e9)
+
+
 def _no_counts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("privet.estimators.classifiers.balanced", lambda places, classes, meter: np.ones(classes))
+    patch.setattr("privet.estimators.classifiers.balanced", lambda places, classes, meter: _even(classes))
 
 
 def _no_last_step(patch: pytest.MonkeyPatch) -> None:
@@ -443,7 +447,7 @@ def _last_step_twice(patch: pytest.MonkeyPatch) -> None:
 def _left_open(patch: pytest.MonkeyPatch) -> None:
     def balanced(places: Any, classes: int, meter: Meter) -> Any:
         meter.open(weighing.CLASS_COUNTS, count=len(places))
-        return np.ones(classes)
+        return _even(classes)
 
     patch.setattr("privet.estimators.classifiers.balanced", balanced)
 

@@ -118,7 +118,7 @@ def test_a_record_moves_the_score_by_at_most_half() -> None:
     fits: list[tuple[Any, np.ndarray, list[Any]]] = [
         (model().fit(X, labels(y)), labels(y).astype(object), ["no", "yes", "other", None, math.nan]),
         (
-            LinearRegression(bounds=(-1, 1), target_range=(-5, 5)).fit(X, y),
+            LinearRegression(bounds=(-1, 1), target_range=(-5, 5), bounds_exact=True).fit(X, y),
             y.astype(object),
             [-1e300, 5.0, math.inf, math.nan, "text"],
         ),

@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 from privet.arrays import IntArray
-from privet.estimators import LinearRegression, LogisticRegression, outline, preparing, range_shares
+from privet.estimators import LinearRegression, LogisticRegression, classifiers, outline, preparing, range_shares
 from privet.noise import add_gaussian
 from privet.plan import Meter
 from privet.plan import meter as room
@@ -138,6 +138,9 @@ def check(
     if kind == "weights":
         settings["max_weight"] = 1.0
     model: Any = LogisticRegression(epsilon, classes=[0, 1, 2] if kind == "several" else [0, 1], **settings)
+    if kind in BALANCED:
+        model.set_params(class_weight="balanced")
+        patch.setattr(classifiers, "_RARE", 0.0 if kind == "balanced" else 1e9)
     if kind in ("regression", "plenty, regression"):
         model = LinearRegression(epsilon, **settings)
     if kind == "intervals":
@@ -154,6 +157,7 @@ def check(
                 assert moved <= limits[name], name
                 most[name] = max(most[name], moved)
     assert names <= set(most)
+    assert ("class counts" in most) == (kind in BALANCED)
     plain = ("regression", "intervals", "logistic intervals", *PLENTY)
     assert ("calibration" in most) == (kind not in plain and names == WHITENED)
     assert ("final Hessian" in most) == ("intervals" in kind)
@@ -162,12 +166,14 @@ def check(
 
 
 PLENTY = ("plenty", "plenty, regression", "plenty, ranges")
+BALANCED = ("balanced", "balanced, rare")  # by weights, and by intercepts
 RELATIONS = ["replace_one", "zero_out", "add_remove"]
 CASES = [
     (kind, each)
     for kind in ("records", "people", "weights", "several", "regression", "sparse", "intervals", "logistic intervals")
     for each in RELATIONS
-] + [(kind, each) for kind in PLENTY for each in RELATIONS[:2]]
+] + [(kind, each) for kind in BALANCED for each in RELATIONS]
+CASES += [(kind, each) for kind in PLENTY for each in RELATIONS[:2]]
 MEDIUM = [pytest.param(*case, marks=pytest.mark.medium) for case in CASES if case != ("people", "zero_out")]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
-from privet.estimators.centred_defaults import centred_solver, centring_for
+from privet.estimators.centred_defaults import centred_solver, centring_for, with_shorter_steps
 from privet.estimators.defaults import (
     LITTLE,
     PLENTY,
@@ -17,6 +17,7 @@ from privet.estimators.defaults import (
     whitened_solver,
     whitener_for,
 )
+from privet.estimators.doubts import blind_sentence, is_blind
 from privet.estimators.intervals import final_step, interval_whitener
 from privet.estimators.range_shares import (
     LEAST_SEEN,
@@ -95,10 +96,9 @@ class Outline:
     centring: Centring | None = None
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
-    rate: float = (
-        1.0  # by which the solver samples, and with which a record is in the sample that is learnt from before
-    )
+    rate: float = 1.0  # by which the solver samples, and with which a record is in what is learnt from before
     ranging: float = 1.0  # the same for ranges of features; that of the target is read off all records
+    blind: bool = False  # whether declared ranges may be far too wide, and nothing would show it
 
     @property
     def geometry(self) -> tuple[Centring | Whitener, ...]:
@@ -122,7 +122,7 @@ class Outline:
                 "Declare bounds=... and target_range=..., or the schema's ranges; else use a larger epsilon."
             )
         if self.each >= LITTLE:
-            return ""
+            return blind_sentence(self.plan.count) if self.blind else ""
         return (
             f"Expected an effective sample size of at least {LITTLE:g} a column, got {self.each:.2g}: with this budget "
             "and number of records noise drowns the features, so the model tends to the majority class, or the mean. "
@@ -133,14 +133,16 @@ class Outline:
         """How long the constant beside the features is, in lengths of a row."""
         return constant_weight(self.effective / (columns + 1))
 
-    def solver(self, model: "PrivateLinearModel", loss: Loss, shrink: float) -> Solver:
-        """The solver with its settings for the loss, which may have been learnt by now; never what it releases.
+    def solver(self, model: "PrivateLinearModel", loss: Loss, scaling: Scaling) -> Solver:
+        """The solver with its settings for the loss and the rows' scaling, which may have been learnt by now.
 
-        `shrink` is that of the rows' scaling.
+        Never what it releases. Where there are more records than guessed, steps are shorter: sums are larger.
         """
-        people = self.plan.unit == "person"
-        geometry = self.centring, self.whitener
-        return _solver(model, loss, self.columns, self.effective, people, self.final, *geometry, shrink, self.rate)
+        people, geometry = self.plan.unit == "person", (self.centring, self.whitener)
+        found = _solver(
+            model, loss, self.columns, self.effective, people, self.final, *geometry, scaling.shrink, self.rate
+        )
+        return with_shorter_steps(found, scaling.total) if self.plan.neighbours == "add_remove" else found
 
 
 def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
@@ -197,6 +199,7 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
         calibration=calibration,
         rate=rate,
         ranging=ranging,
+        blind=is_blind(model, known, centring),
     )
 
 

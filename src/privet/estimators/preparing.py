@@ -53,6 +53,8 @@ class Posed:
     """A problem for the solver: labels for a loss, weights, the target's unit and origin in terms of a prediction.
 
     `bend` is what ‖coef‖² of one unit is, with targets, slopes and losses in the data's own units, in those of `loss`.
+    `shift` is added to the intercepts in the end, or what the fit says of it if it is unsure. All is public but labels,
+    weights and `outside`.
     """
 
     labels: Vector
@@ -64,6 +66,9 @@ class Posed:
     ends: tuple[float, float] = (-math.inf, math.inf)
     outside: BoolArray | None = None
     assumptions: tuple[str, ...] = ()
+    typical_weight: float = 1.0
+    shift: Vector | None = None
+    shift_unsure: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
