@@ -29,6 +29,7 @@ from privet.estimators import (
     fit_table,
     plan_table,
     preparing,
+    reserving,
 )
 from privet.estimators import linear as room
 from privet.estimators import weights as weighing
@@ -97,7 +98,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 
     monkeypatch.setattr(Meter, "__init__", begun)
     monkeypatch.setattr(Meter, "finish", finished)
-    monkeypatch.setattr(room, "system_random", listened)
+    monkeypatch.setattr(reserving, "system_random", listened)
     return seen
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from privet.arrays import Vector
 from privet.data import class_list, labels, places
 from privet.errors import InvalidParameter
+from privet.estimators.constant_defaults import ConstantDraw, majority
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.preparing import Posed, Records
@@ -22,6 +23,7 @@ from privet.estimators.weights import balanced, class_count_release, class_facto
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import Scaling
+from privet.solvers.constant_draws import ClassDraw
 
 _COUNT_SHARE = 0.01  # of the budget, spent on how often each class occurs, if that is asked for
 
@@ -38,7 +40,7 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         tags.classifier_tags.poor_score = True  # on scikit-learn's tiny test tables, as privacy must have it
         return tags
 
-    def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
+    def _own_releases(self, noise: Callable[[float], float], classes: int, draw: float) -> tuple[Release, ...]:
         return (class_count_release(classes, noise(_COUNT_SHARE)),) if self._is_balanced else ()
 
     @property
@@ -88,7 +90,6 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         return listed
 
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
-        declared = () if self.classes is not None else ("the list of classes, read off the labels, is public",)
         weights = data.weights
         values: Vector | None = None
         assumptions: tuple[str, ...] = ()
@@ -107,8 +108,21 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
             known = np.isfinite(data.target)
             own = np.where(known, factors[np.where(known, data.target, 0).astype(int)], np.nan)
             values = own if values is None else own * values
-        loss, stated = self._loss(len(self.classes_)), (*declared, *assumptions)
+        loss, stated = self._loss(len(self.classes_)), (*self._said_public, *assumptions)
         return Posed(labels=data.target, loss=loss, weights=values, bend=1 / most, assumptions=stated)
+
+    def _constant_draw(self, name: str) -> ConstantDraw | None:
+        return None if self._weighs_classes else ClassDraw(name=name)
+
+    def _draw_constant(self, draw: ClassDraw, target: Vector, meter: Meter) -> int:
+        return draw.run(target, len(self.classes_), meter)
+
+    def _keep_constant(self, constant: int, columns: int) -> None:
+        self.coef_, self.intercept_ = majority(constant, len(self.classes_), columns)
+
+    @property
+    def _said_public(self) -> tuple[str, ...]:
+        return () if self.classes is not None else ("the list of classes, read off the labels, is public",)
 
     def _keep(self, theta: Vector, scaling: Scaling, posed: Posed) -> None:
         self.coef_, self.intercept_ = scaling.unscaled(theta)

@@ -89,12 +89,14 @@ def learnt_scaling(model: "PrivateLinearModel", data: Records, outline: Outline,
     learnt from one row of each person, drawn at random. `target` is of all records, also where `data` is a sample.
     """
     X = data.table
-    if data.people is not None and not (outline.target is outline.ranges is outline.norms is None):
+    if data.people is not None and not (outline.anchor is outline.target is outline.ranges is outline.norms is None):
         rows = one_row_each(data.people, meter.random)
         X, target = X[rows], target[rows]
     columns = X.shape[1]
     ends, found = None, FoundRanges(ranges={}, unsure=())
     unsure: tuple[str, ...] = ()
+    if outline.anchor is not None:
+        ends = outline.anchor.learn(target, meter)
     if outline.target is not None:
         of_target = outline.target.learn([target], meter)
         ends, unsure = of_target.ranges["y"], of_target.unsure if model._ends is None else ()

@@ -113,7 +113,7 @@ def table_outline(
         people=groups is not None,
         exact=not (learner is not None and learner.names),
     )
-    return outlined(model, size, before=before), learner
+    return outlined(model, size, before=before, draws=False), learner
 
 
 def _nominal(schema: Schema) -> Schema:
