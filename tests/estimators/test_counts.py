@@ -75,7 +75,7 @@ def test_bad_rows_and_targets_are_neutral() -> None:
 
 
 def test_the_budget_covers_the_size_of_counts() -> None:
-    """Ranges, norms, the draw of a typical count, gradients and what is kept are in the event, which meets the budget."""
+    """Ranges, norms, a typical count, gradients and what is kept of them are in the event, which meets the budget."""
     X, y = data(2000)
     fitted = PoissonRegressor(epsilon=0.5, delta=1e-7, **KNOWN).fit(X, y)
     assert 0.499 < fitted.guarantee_.epsilon <= 0.5

@@ -580,6 +580,7 @@ def test_a_table_is_fitted_as_its_features_are(
         bounds=encoder.bounds,
         row_norm=math.sqrt(len(schema.columns)),
         bounds_exact=True,
+        account=Account(Budget(epsilon=1e3, delta=1e-3), neighbours=neighbours),  # a table makes no draws, either
         **known,
     ).fit(encoder.features(data), encoder.encode_target(data))
     assert fitted.plan == plain.plan_
