@@ -190,37 +190,30 @@ def outlined(
         first += () if turn is None else turn.releases(of_share)
     calibration = keeping = None
     if final is None and rate == 1:
-        if whitener is not None and model._calibrates and model.fit_intercept:
-            calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
+        calibration = _calibration(model, loss, effective) if whitener is not None else None
+        begun = anchor is not None or (rate_draw > 0 and model._task == "counts")
         if calibration is not None:
             last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
         elif draws:
-            begun = anchor is not None or (rate_draw > 0 and model._task == "counts")
-            centred = centring is not None
-            keeping = keeping_for(model, loss.outputs > 1, count, effective, centred=centred, begun=begun)
-            last += () if keeping is None else (keeping.release(),)
+            several, centred = loss.outputs > 1, centring is not None
+            keeping = keeping_for(model, several, count, effective, centred=centred, begun=begun)
+    last += () if keeping is None else (keeping.release(),)
     columns = facts.shape[0]
     solver = solver_of(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
-    return Outline(
-        plan=plan,
-        budget=budget,
-        effective=effective,
-        columns=columns,
-        target=target,
-        ranges=ranges,
-        norms=norms,
-        final=final,
-        centring=centring,
-        whitener=whitener,
-        calibration=calibration,
-        keeping=keeping,
-        anchor=anchor,
-        rate=rate,
-        learning=learning,
-    )
+    found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
+    found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
+    found |= {"rate": rate, "learning": learning}
+    return Outline(plan=plan, budget=budget, effective=effective, columns=columns, **found)
+
+
+def _calibration(model: "PrivateLinearModel", loss: Loss, effective: float) -> Recalibration | None:
+    """How probabilities are recalibrated, if the model has any."""
+    if not (model._calibrates and model.fit_intercept):
+        return None
+    return calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
 
 
 def _of_constant(
