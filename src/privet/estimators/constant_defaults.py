@@ -66,10 +66,18 @@ class ConstantModel:
 
 def only_constant(model: "PrivateLinearModel", size: "Size", effective: float) -> ConstantDraw | None:
     """The draw of the constant, if it is all that will be learnt; by public facts."""
+    if model.solver != "auto" or not model.fit_intercept or model.inference or size.weighted:
+        return None
     few, each = _FEW["quantile" if model._robust else model._task]
-    enough = effective >= few or effective >= each * (size.columns + 1)
-    other = model.solver != "auto" or not model.fit_intercept or model.inference or size.weighted
-    return None if enough or other else model._constant_draw(CONSTANT)
+    draw = model._constant_draw(CONSTANT)
+    rare = _rare(draw.level) if isinstance(draw, QuantileDraw) else 1.0
+    enough = rare * effective >= few or rare * effective >= each * (size.columns + 1)
+    return None if enough else draw
+
+
+def _rare(level: float) -> float:
+    """How few records tell how far a quantile is, beside the median: those beyond it."""
+    return 2 * min(level, 1 - level)
 
 
 def draw_epsilon(wanted: tuple[float, float, float], epsilon: float, count: float, neighbours: Neighbours) -> float:
@@ -112,7 +120,7 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
     draw = model._constant_draw("target: location")
     if other or hull is None or not model._robust or not isinstance(draw, QuantileDraw):
         return None
-    rare = 2 * min(draw.level, 1 - draw.level)  # records beyond a quantile say how far it is
+    rare = _rare(draw.level)
     if effective >= _ANCHORED[model._task] * rare:
         return None
     parts = (
