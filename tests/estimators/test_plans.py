@@ -29,6 +29,7 @@ from privet.estimators import (
     fit_table,
     plan_table,
     preparing,
+    reserving,
 )
 from privet.estimators import linear as room
 from privet.estimators import weights as weighing
@@ -97,7 +98,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 
     monkeypatch.setattr(Meter, "__init__", begun)
     monkeypatch.setattr(Meter, "finish", finished)
-    monkeypatch.setattr(room, "system_random", listened)
+    monkeypatch.setattr(reserving, "system_random", listened)
     return seen
 
 
@@ -583,6 +584,7 @@ def test_a_table_is_fitted_as_its_features_are(
         bounds=encoder.bounds,
         row_norm=math.sqrt(len(schema.columns)),
         bounds_exact=True,
+        account=Account(Budget(epsilon=1e3, delta=1e-3), neighbours=neighbours),  # a table makes no draws, either
         **known,
     ).fit(encoder.features(data), encoder.encode_target(data))
     assert fitted.plan == plain.plan_

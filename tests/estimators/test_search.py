@@ -289,7 +289,7 @@ def test_bad_searches_are_refused_before_anything_is_drawn(
         def words(self, count: int) -> Any:
             pytest.fail("something was drawn")
 
-    monkeypatch.setattr("privet.estimators.linear.system_random", Silent)
+    monkeypatch.setattr("privet.estimators.reserving.system_random", Silent)
     neighbours: Neighbours = "add_remove" if given.get("neighbours") == "add_remove" else "replace_one"
     account = Account(Budget(epsilon=9, delta=1e-6), neighbours=neighbours, filter="renyi")
     target = y if isinstance(given.get("estimator"), LinearRegression) else labels(y)

@@ -42,7 +42,7 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         tags.classifier_tags.poor_score = True  # on scikit-learn's tiny test tables, as privacy must have it
         return tags
 
-    def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
+    def _own_releases(self, noise: Callable[[float], float], classes: int, draw: float) -> tuple[Release, ...]:
         return (class_count_release(classes, noise(_COUNT_SHARE)),) if self._is_balanced else ()
 
     @property

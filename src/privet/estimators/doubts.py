@@ -54,12 +54,12 @@ def faint_columns(model: "PrivateLinearModel", scaling: Scaling, *, inside: bool
     return tuple(f"x{j}" for j in np.flatnonzero(wide))
 
 
-def is_blind(model: "PrivateLinearModel", known: Scaling | None, centring: Centring | None) -> bool:
-    """Whether declared ranges may be far too wide, and rows are too few to show it."""
+def is_blind(model: "PrivateLinearModel", known: Scaling | None, centring: Centring | None, *, anchored: bool) -> bool:
+    """Whether declared ranges may be far too wide, and rows are too few to show it; `anchored` is not the target's."""
     if centring is None or centring.norm_share or model.bounds_exact:
         return False
     bounds = known is not None and model.bounds is not None and bool(open_columns(known).any())
-    return bounds or (model._ends is not None and model._ends not in ((0, 1), (-1, 1)))
+    return bounds or (not anchored and model._ends is not None and model._ends not in ((0, 1), (-1, 1)))
 
 
 def blind_sentence(count: int) -> str:

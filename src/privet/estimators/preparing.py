@@ -99,12 +99,15 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
     X, target, places = few.table, data.target, None
     if outline.ranging != outline.rate:
         places = Poisson(sampling_rate=outline.ranging).indices(data.size.records, 0, meter.random)
-    if data.people is not None and not (outline.target is outline.ranges is outline.norms is None):
+    learns = any(each is not None for each in (outline.anchor, outline.target, outline.ranges, outline.norms))
+    if data.people is not None and learns:
         rows = one_row_each(data.people, meter.random)
         X, target = X[rows], target[rows]
     columns = X.shape[1]
     ends, found = None, FoundRanges(ranges={}, unsure=())
     unsure: tuple[str, ...] = ()
+    if outline.anchor is not None:
+        ends = outline.anchor.learn(target, meter)
     if outline.target is not None:
         of_target = outline.target.learn([target], meter)
         ends, unsure = of_target.ranges["y"], of_target.unsure if model._ends is None else ()

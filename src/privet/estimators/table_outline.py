@@ -128,7 +128,8 @@ def table_outline(
         noise = share_noise(all_of_it, share, budget.epsilon, most=most, what=what, public=public)
         before = learner.releases(noise_multiplier=noise)
     size = replace(size, exact=not (learner is not None and learner.names))
-    found, hulls = outlined(model, size, before=before), () if bounds_exact else _hulls(schema)
+    found = outlined(model, size, before=before, draws=False)
+    hulls = () if bounds_exact else _hulls(schema)
     unseen = found.centring is not None and not found.centring.norm_share
     return replace(found, blind=unseen and not set(hulls) <= set(learner.inside if learner else ())), learner
 
