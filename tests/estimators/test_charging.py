@@ -133,7 +133,7 @@ def test_refused_fits_draw_nothing_and_leave_nothing(monkeypatch: pytest.MonkeyP
         def words(self, count: int) -> Any:
             pytest.fail("noise was drawn")
 
-    monkeypatch.setattr("privet.estimators.linear.system_random", Silent)
+    monkeypatch.setattr("privet.estimators.reserving.system_random", Silent)
     with pytest.raises(Overspent):
         model.fit(X, y > 0)
     assert not hasattr(model, "coef_")
@@ -152,7 +152,7 @@ def test_a_fit_that_fails_midway_stays_charged(monkeypatch: pytest.MonkeyPatch) 
         def words(self, count: int) -> Any:
             raise ZeroDivisionError
 
-    monkeypatch.setattr("privet.estimators.linear.system_random", Broken)
+    monkeypatch.setattr("privet.estimators.reserving.system_random", Broken)
     with pytest.raises(ZeroDivisionError):
         model.fit(X, y > 0)
     assert len(shared.charges) == 1

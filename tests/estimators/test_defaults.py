@@ -11,11 +11,21 @@ import pytest
 from sklearn import linear_model
 
 from privet.errors import SmallEffectiveSample
-from privet.estimators import LinearRegression, LogisticRegression
+from privet.estimators import (
+    HuberRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+    Ridge,
+)
 from privet.estimators.defaults import LITTLE, Task, solver_for
 from privet.estimators.outline import Size, outlined
 from privet.estimators.sampling import range_rate, sample_tail
+from privet.ledger import Account
 from privet.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss
+from privet.privacy import Budget
 from privet.solvers import FixedHessian
 
 _LOSSES: dict[Task, Loss] = {
@@ -117,3 +127,23 @@ def test_ranges_of_a_tall_table_are_learnt_from_a_quarter_of_it() -> None:
     assert declared.ranging == declared.rate == found.rate
     fewer = outlined(LogisticRegression(1.0, 1e-8, classes=[0, 1]), Size(records=100_000, columns=20))
     assert fewer.ranging == fewer.rate == 1
+
+
+@pytest.mark.parametrize("records", [30, 300, 3_000])
+def test_only_models_of_medians_quantiles_and_counts_draw_constants(records: int) -> None:
+    """With few records at epsilon 1; beside an account neither do they, as it composes sums alone exactly."""
+    known: dict[str, Any] = {"epsilon": 1.0, "bounds": (0, 9)}
+    numbers: dict[str, Any] = {**known, "target_range": (0, 9)}
+    account = Account(Budget(epsilon=9, delta=1e-3), neighbours="replace_one")
+
+    def draws(model: Any) -> bool:
+        plan = model.plan(records=records, columns=3)
+        return any(release.mechanism is not None for release in plan.releases)
+
+    for drawing in (HuberRegressor, QuantileRegressor, PoissonRegressor):
+        assert draws(drawing(**numbers))
+        assert not draws(drawing(**numbers, account=account))
+    for classes in ([0, 1], [0, 1, 2]):
+        assert not draws(LogisticRegression(**known, classes=classes))
+    assert not any(draws(model) for model in (LinearSVC(**known, classes=[0, 1]), LinearRegression(**numbers)))
+    assert not draws(Ridge(**numbers))

@@ -29,6 +29,7 @@ from privet.estimators import (
     fit_table,
     plan_table,
     preparing,
+    reserving,
 )
 from privet.estimators import linear as room
 from privet.estimators import weights as weighing
@@ -97,7 +98,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 
     monkeypatch.setattr(Meter, "__init__", begun)
     monkeypatch.setattr(Meter, "finish", finished)
-    monkeypatch.setattr(room, "system_random", listened)
+    monkeypatch.setattr(reserving, "system_random", listened)
     return seen
 
 
@@ -422,8 +423,12 @@ def _counts_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(room, "learnt_scaling", scaling)
 
 
+def _even(classes: int) -> weighing.Balance:
+    return weighing.Balance(factors=np.ones(classes), average=1.0, rarest=1e9)
+
+
 def _no_counts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("privet.estimators.classifiers.balanced", lambda places, classes, meter: np.ones(classes))
+    patch.setattr("privet.estimators.classifiers.balanced", lambda places, classes, meter: _even(classes))
 
 
 def _no_last_step(patch: pytest.MonkeyPatch) -> None:
@@ -443,7 +448,7 @@ def _last_step_twice(patch: pytest.MonkeyPatch) -> None:
 def _left_open(patch: pytest.MonkeyPatch) -> None:
     def balanced(places: Any, classes: int, meter: Meter) -> Any:
         meter.open(weighing.CLASS_COUNTS, count=len(places))
-        return np.ones(classes)
+        return _even(classes)
 
     patch.setattr("privet.estimators.classifiers.balanced", balanced)
 
@@ -579,6 +584,7 @@ def test_a_table_is_fitted_as_its_features_are(
         bounds=encoder.bounds,
         row_norm=math.sqrt(len(schema.columns)),
         bounds_exact=True,
+        account=Account(Budget(epsilon=1e3, delta=1e-3), neighbours=neighbours),  # a table makes no draws, either
         **known,
     ).fit(encoder.features(data), encoder.encode_target(data))
     assert fitted.plan == plain.plan_

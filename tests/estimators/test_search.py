@@ -118,7 +118,7 @@ def test_a_record_moves_the_score_by_at_most_half() -> None:
     fits: list[tuple[Any, np.ndarray, list[Any]]] = [
         (model().fit(X, labels(y)), labels(y).astype(object), ["no", "yes", "other", None, math.nan]),
         (
-            LinearRegression(bounds=(-1, 1), target_range=(-5, 5)).fit(X, y),
+            LinearRegression(bounds=(-1, 1), target_range=(-5, 5), bounds_exact=True).fit(X, y),
             y.astype(object),
             [-1e300, 5.0, math.inf, math.nan, "text"],
         ),
@@ -289,7 +289,7 @@ def test_bad_searches_are_refused_before_anything_is_drawn(
         def words(self, count: int) -> Any:
             pytest.fail("something was drawn")
 
-    monkeypatch.setattr("privet.estimators.linear.system_random", Silent)
+    monkeypatch.setattr("privet.estimators.reserving.system_random", Silent)
     neighbours: Neighbours = "add_remove" if given.get("neighbours") == "add_remove" else "replace_one"
     account = Account(Budget(epsilon=9, delta=1e-6), neighbours=neighbours, filter="renyi")
     target = y if isinstance(given.get("estimator"), LinearRegression) else labels(y)

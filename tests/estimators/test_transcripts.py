@@ -17,7 +17,18 @@ import pytest
 from scipy import sparse
 
 from privet.arrays import IntArray
-from privet.estimators import LinearRegression, LogisticRegression, outline, preparing, range_shares
+from privet.estimators import (
+    HuberRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+    classifiers,
+    constant_defaults,
+    outline,
+    preparing,
+    range_shares,
+)
 from privet.noise import add_gaussian
 from privet.plan import Meter
 from privet.plan import meter as room
@@ -25,6 +36,8 @@ from privet.preprocessing import centring, whitening
 from privet.privacy import sensitivity_factor
 from privet.problems import linear_model
 from privet.sampling import FullBatch, Strided
+from privet.solvers import constant_draws, keeping
+from privet.solvers.constant_draws import drawn
 from privet.sums import glm_sum, gram_sum
 
 ROWS = 700
@@ -50,6 +63,8 @@ class Transcript:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.told: list[Any] = []
         self.sums: list[Noised] = []
+        self.choices: list[int] = []
+        self.scores: list[tuple[str, list[int], int]] = []
         counted = Meter._counted
 
         def named(meter: Meter, name: str) -> Any:
@@ -63,12 +78,23 @@ class Transcript:
                 self.told.append(add_gaussian(units, step=step, noise_stddev=noise_stddev, random=random))
             return self.told[place]
 
+        def chosen(name: str, scores: Any, width: int, meter: Meter, **more: Any) -> int:
+            self.scores.append((name, list(scores), width))
+            place = len(self.scores) - 1
+            found = drawn(name, scores, width, meter, **more)  # which also closes the release
+            if place == len(self.choices):
+                self.choices.append(found)
+            return self.choices[place]
+
         patch.setattr(Meter, "_counted", named)
+        for drawing in (constant_draws, keeping):
+            patch.setattr(drawing, "drawn", chosen)
+        patch.setattr(constant_defaults, "one_row_each", lambda people, random: np.unique(people, return_index=True)[1])
         patch.setattr(room, "add_gaussian", heard)
         patch.setattr(preparing, "one_row_each", lambda people, random: np.unique(people, return_index=True)[1])
 
     def of(self, fit: Callable[[], Any]) -> list[Noised]:
-        self.sums = []
+        self.sums, self.scores = [], []
         fit()
         return self.sums
 
@@ -89,7 +115,9 @@ def most_moved(one: list[Noised], other: list[Noised]) -> dict[str, Fraction]:
 def planned(model: Any) -> dict[str, Fraction]:
     """The squared sensitivity of each release, in units of its noise, that the guarantee counts with."""
     factor = sensitivity_factor(model.neighbours)
-    return {r.name: (Fraction(factor) / Fraction(r.noise_multiplier)) ** 2 for r in model.plan_.releases}
+    return {
+        r.name: (Fraction(factor) / Fraction(r.noise_multiplier)) ** 2 for r in model.plan_.releases if not r.mechanism
+    }
 
 
 def fitted(model: Any, cells: list[float] | None, kind: str) -> None:
@@ -138,6 +166,9 @@ def check(
     if kind == "weights":
         settings["max_weight"] = 1.0
     model: Any = LogisticRegression(epsilon, classes=[0, 1, 2] if kind == "several" else [0, 1], **settings)
+    if kind in BALANCED:
+        model.set_params(class_weight="balanced")
+        patch.setattr(classifiers, "_RARE", 0.0 if kind == "balanced" else 1e9)
     if kind in ("regression", "plenty, regression"):
         model = LinearRegression(epsilon, **settings)
     if kind == "intervals":
@@ -154,6 +185,7 @@ def check(
                 assert moved <= limits[name], name
                 most[name] = max(most[name], moved)
     assert names <= set(most)
+    assert ("class counts" in most) == (kind in BALANCED)
     plain = ("regression", "intervals", "logistic intervals", *PLENTY)
     assert ("calibration" in most) == (kind not in plain and names == WHITENED)
     assert ("final Hessian" in most) == ("intervals" in kind)
@@ -162,12 +194,14 @@ def check(
 
 
 PLENTY = ("plenty", "plenty, regression", "plenty, ranges")
+BALANCED = ("balanced", "balanced, rare")  # by weights, and by intercepts
 RELATIONS = ["replace_one", "zero_out", "add_remove"]
 CASES = [
     (kind, each)
     for kind in ("records", "people", "weights", "several", "regression", "sparse", "intervals", "logistic intervals")
     for each in RELATIONS
-] + [(kind, each) for kind in PLENTY for each in RELATIONS[:2]]
+] + [(kind, each) for kind in BALANCED for each in RELATIONS]
+CASES += [(kind, each) for kind in PLENTY for each in RELATIONS[:2]]
 MEDIUM = [pytest.param(*case, marks=pytest.mark.medium) for case in CASES if case != ("people", "zero_out")]
 
 
@@ -270,3 +304,73 @@ def test_known_ways_to_break_it_are_seen(mutant: Any, kind: str, monkeypatch: py
     """The test above fails on each mutant."""
     with pytest.raises(AssertionError):
         check("zero_out", kind, monkeypatch, mutant)
+
+
+def check_draws(model: Any, kind: str, patch: pytest.MonkeyPatch, names: set[str]) -> None:
+    """Fit each neighbour on one transcript, draws as well: no record moves scores apart by more than they are for."""
+    transcript, neighbours = Transcript(patch), model.neighbours
+    among: dict[str, list[Any]] = {"add_remove": [None], "zero_out": CELLS[:1], "replace_one": CELLS}
+    found, sums = {}, {}
+    for cells in [*among[neighbours], *CELLS]:
+        sums[str(cells)] = transcript.of(partial(fitted, model, cells, kind))
+        found[str(cells)] = transcript.scores
+    limits, most = planned(model), dict.fromkeys(names, 0)
+    for one in among[neighbours]:
+        for other in CELLS:
+            for name, moved in most_moved(sums[str(one)], sums[str(other)]).items():
+                assert moved <= limits[name], name
+            for (name, scores, width), (_, more, same) in zip(found[str(one)], found[str(other)], strict=True):
+                apart = [a - b for a, b in zip(scores, more, strict=True)]
+                assert width == same
+                assert max(apart) - min(apart) <= width, name
+                most[name] = max(most[name], max(apart) - min(apart))
+    assert set(most) == names
+    assert all(moved > 0 for moved in most.values())
+
+
+DRAWN: dict[str, tuple[Any, dict[str, Any], float, set[str]]] = {
+    "numbers": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.03, {"constant"}),
+    "counts": (PoissonRegressor, {}, 0.03, {"constant"}),
+    "robust": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.5, {"target: location", "target: spread", "part kept"}),
+    "quantiles": (
+        QuantileRegressor,
+        {"target_range": (-9.0, 9.0), "quantile": 0.4},
+        0.8,
+        {"target: location", "target: spread", "part kept"},
+    ),
+    "slopes of counts": (PoissonRegressor, {"target_range": (0.0, 9.0)}, 0.8, {"size of counts", "part kept"}),
+}
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("kind", ["records", "people"])
+@pytest.mark.parametrize("what", DRAWN)
+def test_one_record_moves_no_draw_by_more_than_is_planned(
+    what: str, kind: str, neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The constant, where it is and how far it spreads, what is kept of the slopes: in whole numbers; each moves."""
+    estimator, facts, epsilon, names = DRAWN[what]
+    settings: dict[str, Any] = {"neighbours": neighbours, "random_state": 1}
+    if neighbours == "add_remove":
+        settings["records"] = ROWS
+    if epsilon > 0.1:
+        settings["max_iter"] = 2
+    epsilon *= sensitivity_factor(neighbours) / 2  # so that the effective sample size is the same
+    check_draws(estimator(epsilon, bounds=(-4, 4), **facts, **settings), kind, monkeypatch, names)
+
+
+@pytest.mark.medium
+def test_losses_that_are_not_cut_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above fails if a record's losses count three times in the choice of what to keep."""
+    right = linear_model.LinearModel.slope_sum
+
+    def thrice(self: Any, *given: Any, **more: Any) -> Any:
+        total = right(self, *given, **more)
+        return replace(total, units=3 * total.units)
+
+    monkeypatch.setattr(linear_model.LinearModel, "slope_sum", thrice)
+    model = HuberRegressor(0.5, target_range=(-9, 9), bounds=(-4, 4), random_state=1, max_iter=2)
+    with pytest.raises(AssertionError, match="part kept"):
+        check_draws(model, "records", monkeypatch, DRAWN["robust"][3])

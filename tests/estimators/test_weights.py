@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression as PlainLogistic
+from sklearn.metrics import log_loss
 
 from privet.clipping import LatticeSum
 from privet.errors import InvalidParameter
@@ -236,3 +237,27 @@ def test_weights_of_an_earlier_fit_do_not_stay() -> None:
     model = LogisticRegression(epsilon=9, bounds=(0, 1), classes=[0, 1], class_weight="balanced").fit(X, y)
     assert set(model.class_weight_) == {0, 1}
     assert not hasattr(model.set_params(class_weight=None).fit(X, y), "class_weight_")
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+def test_rare_classes_are_balanced_by_the_intercept() -> None:
+    """One of 100 at epsilon 1: classes that count alike have a mean of 0.5, and their log-loss is below a guess's.
+
+    Five fixed seeds. By weights, log-loss was above that of a guess in all five.
+    """
+    rng = np.random.default_rng(0)
+    X = np.clip(rng.normal(size=(40_000, 8)), -4, 4)
+    score = X @ rng.normal(size=8) * 0.6 - 6.2
+    y = (rng.random(len(X)) < 1 / (1 + np.exp(-score))).astype(int)
+    assert 0.005 < y.mean() < 0.02
+    weights = np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
+    for seed in range(5):
+        model = LogisticRegression(
+            epsilon=1, bounds=(-4, 4), class_weight="balanced", classes=[0, 1], random_state=seed
+        )
+        chance = model.fit(X, y).predict_proba(X)[:, 1]
+        assert np.average(chance, weights=weights) == pytest.approx(0.5, abs=0.1)
+        assert log_loss(y, chance, sample_weight=weights) < 0.6
+        assert model.class_weight_[1] == 1.0
+        assert model.class_weight_[0] < 0.05

@@ -9,7 +9,7 @@ from privet.arrays import Vector
 from privet.geometry import whole_space
 from privet.losses import LogisticLoss, Ridge
 from privet.plan import Meter, Plan
-from privet.preprocessing.centring import Centring, _edges, _histogram, _norm
+from privet.preprocessing.centring import _FAR, Centring, _edges, _far_below, _histogram, _norm
 from privet.preprocessing.scaling import Scaling
 from privet.preprocessing.whitening import Shift
 from privet.problems import LinearProblem
@@ -108,3 +108,29 @@ def test_nothing_is_infinite_however_large_the_noise() -> None:
         found = run(Centring(columns=3, mean_share=0.1, norm_share=0.02, constant=1.0), X, scaling, noise=noise)
         assert np.isfinite(found.prepare(X)).all()
         assert 0 < found.norm < math.inf
+
+
+def test_rows_far_shorter_than_the_largest_norm_are_found() -> None:
+    """Eight standard deviations of rows in one bin, at any place: found within two octaves, or said to be unsure.
+
+    In 2,000 fixed seeds at least 85 % are sure of where they are, and none of those is wrong by more than two octaves
+    downwards. Rows at the top are never taken to be far below; with three standard deviations, in at most 1 % of runs.
+    """
+    rng = np.random.default_rng(4)
+    for fineness in (2, 8):
+        bins = _FAR * fineness
+        places = rng.integers(5 * fineness, bins - 1, size=1_000)
+        scale = math.sqrt(fineness / 2)  # bins are finer where records stand out more
+        sure = 0
+        for place in places:
+            counts = np.eye(bins)[place] * 1_000 + rng.normal(size=bins) * 1_000 / (8 * scale)
+            found, certain = _far_below(counts, 1_000.0, 1_000 / (8 * scale), fineness)
+            sure += certain
+            assert not certain or found <= place
+        assert sure >= 850
+        for seen, most in ((8.0, 0), (3.0, 10)):
+            wrong = 0
+            for _ in range(1_000):
+                counts = np.eye(bins)[fineness] * 1_000 + rng.normal(size=bins) * 1_000 / (seen * scale)
+                wrong += _far_below(counts, 1_000.0, 1_000 / (seen * scale), fineness)[1]
+            assert wrong <= most

@@ -164,3 +164,30 @@ def test_nothing_to_calibrate_is_harmless() -> None:
         for noise in (0.01, 100.0):
             assert np.isfinite(found.run(one, theta, 0.2, metered(found, one, noise=noise))).all()
     assert CALIBRATION in metered(found, one, noise=1.0).plan
+
+
+@pytest.mark.medium
+def test_a_rare_class_is_found_out_by_five_steps() -> None:
+    """One of 200, a slope a third of what is right, noise of 20 records: slope and mean within 15 % of the truth.
+
+    On average over twenty fixed seeds, of which one slope has a standard deviation of 14 %. Newton steps on scores
+    about 0, as there were before, left slopes a third too small on average, and by half in the worst.
+    """
+    rng, many = np.random.default_rng(3), 60_000
+    rows = np.column_stack([rng.normal(size=(many, COLUMNS)), np.ones(many)])
+    truth = np.array([1.5, -0.8, 0.6, -7.0])
+    labels = (rng.random(many) < 1 / (1 + np.exp(-rows @ truth))).astype(float)
+    problem: Any = glm(LogisticLoss(labels="zero_one"), rows * SHRINK, labels, row_norm=1.0)
+    assert 0.004 < labels.mean() < 0.007
+    found, left = Recalibration(several=False), []
+    for seed in range(20):
+        plan = Plan(releases=found.releases(noise_multiplier=20.0), records=many, neighbours="zero_out")
+        counter = Meter(plan, random=fixed_seed_invalidates_guarantee(seed))
+        shy = truth * [1 / 3, 1 / 3, 1 / 3, 0.75]
+        better = found.run(problem, shy / SHRINK, SHRINK, counter) * SHRINK
+        mean = (1 / (1 + np.exp(-rows @ better))).mean()
+        left.append([np.linalg.norm(better[:-1]) / np.linalg.norm(truth[:-1]), mean])
+    slopes, means = np.array(left).T
+    assert slopes.mean() == pytest.approx(1.0, abs=0.15)
+    assert slopes.min() > 0.6
+    assert means.mean() == pytest.approx(labels.mean(), rel=0.15)

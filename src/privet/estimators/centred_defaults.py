@@ -1,7 +1,7 @@
 """Settings of a descent on centred rows, where too little can be told from noise to whiten them; from public facts."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from privet._checks import whole
 from privet.estimators.defaults import HESSIAN, LITTLE, MOMENTUM, MOST_COLUMNS, STEPS, WIDE, Task, clip_for
@@ -83,3 +83,11 @@ def centred_solver(task: Task, *, loss: Loss, columns: int, effective: float, ma
     steps = found.steps if max_iter is None else whole("max_iter", max_iter, **STEPS)  # type: ignore[arg-type]
     update = GradientStep(step_size=found.step / found.curvature, momentum=found.momentum)
     return DPSGD(steps=steps, clip=found.clip, update=update, release="tail_average", tail=0.5)
+
+
+def with_shorter_steps(solver: Solver, times: float) -> Solver:
+    """A descent with steps so many times shorter, if that is more than 1; what it releases stays the same."""
+    if not isinstance(solver, DPSGD) or not isinstance(solver.update, GradientStep) or times <= 1:
+        return solver
+    step = solver.update.step_size
+    return solver if callable(step) else replace(solver, update=replace(solver.update, step_size=step / times))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,11 @@ from privet.estimators.weights import balanced, class_count_release, class_facto
 from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import Scaling
+from privet.preprocessing.whitening import Whitening
+from privet.solvers.score_model import mean_odds
 
+_RARE = 10.0  # standard deviations a column that the rarest class must be for classes to be balanced by weights
+_COUNTED = 10.0  # standard deviations from which a noisy count says how rare a class is
 _COUNT_SHARE = 0.01  # of the budget, spent on how often each class occurs, if that is asked for
 
 
@@ -38,7 +42,7 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         tags.classifier_tags.poor_score = True  # on scikit-learn's tiny test tables, as privacy must have it
         return tags
 
-    def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
+    def _own_releases(self, noise: Callable[[float], float], classes: int, draw: float) -> tuple[Release, ...]:
         return (class_count_release(classes, noise(_COUNT_SHARE)),) if self._is_balanced else ()
 
     @property
@@ -92,26 +96,47 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         weights = data.weights
         values: Vector | None = None
         assumptions: tuple[str, ...] = ()
-        most = 1.0
+        most, average, shift, unsure = 1.0, 1.0, None, False
         if weights is not None:
             values, assumptions, most = weights.values, weights.assumptions, weights.most
         if self.class_weight is not None:
             if self._is_balanced:
-                factors = balanced(data.target, len(self.classes_), meter)
+                counted = balanced(data.target, len(self.classes_), meter)
+                factors, average = counted.factors, counted.average
                 most *= float(np.mean(1 / factors))  # records ÷ (classes × those of the rarest)
+                if self._shifts(counted.rarest / math.sqrt(_COUNT_SHARE), data.table.shape[1]):
+                    shift, average, most, unsure = np.log(factors), 1.0, 1.0, counted.rarest < _COUNTED
             else:
                 factors = class_factors(self.class_weight, self.classes_)
                 most *= max(self.class_weight.get(label, 1.0) for label in self.classes_.tolist())
                 assumptions = (*assumptions, "the weights in `class_weight` are public")
             self.class_weight_ = dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))
             known = np.isfinite(data.target)
-            own = np.where(known, factors[np.where(known, data.target, 0).astype(int)], np.nan)
+            used = factors if shift is None else np.ones_like(factors)
+            own = np.where(known, used[np.where(known, data.target, 0).astype(int)], np.nan)
             values = own if values is None else own * values
         loss, stated = self._loss(len(self.classes_)), (*declared, *assumptions)
-        return Posed(labels=data.target, loss=loss, weights=values, bend=1 / most, assumptions=stated)
+        found = Posed(labels=data.target, loss=loss, weights=values, bend=1 / most, assumptions=stated)
+        return replace(found, typical_weight=average, shift=shift, shift_unsure=unsure)
+
+    def _shifts(self, rarest: float, columns: int) -> bool:
+        """Whether classes are balanced by intercepts after a fit that counts all records alike.
+
+        Of a model of probabilities that is right, weights move intercepts alone, each by the logarithm of its class's.
+        Where the rarest class hardly stands out of the noise, with all of the budget, that is far surer than a fit in
+        which the other records count for next to nothing.
+        """
+        return self._calibrates and bool(self.fit_intercept) and not self.inference and rarest < _RARE * columns
 
     def _keep(self, theta: Vector, scaling: Scaling, posed: Posed) -> None:
         self.coef_, self.intercept_ = scaling.unscaled(theta)
+        if posed.shift is not None:
+            two, unit = len(posed.shift) == 2, scaling.constant * scaling.shrink
+            shift = np.diff(posed.shift) if two else posed.shift
+            if two and posed.shift_unsure and isinstance(scaling.whitening, Whitening):
+                # by what was learnt with more of the budget than the counts: white scores are as long as coefficients
+                shift = np.array([-mean_odds(np.array([np.linalg.norm(theta[:-1]), theta[-1, 0]]) * unit)])
+            self.intercept_ = self.intercept_ + shift
 
     def decision_function(self, X: Any) -> Vector:
         """The score of each class; of the second one, if there are two."""
@@ -152,7 +177,8 @@ class LogisticRegression(WithIntervals, LinearClassifier):
         the solvers of those names, or a value such as `FixedHessian(clip=0.1)`. The page on estimators says what each
         is good for
     class_weight : public weights {label: weight}, or "balanced", which buys noisy class counts for a hundredth of the
-        budget; `class_weight_` are the weights used, the heaviest class having 1
+        budget; `class_weight_` are the weights used, the heaviest class having 1. Where a class is so rare that weights
+        would leave next to nothing but noise, "balanced" moves the intercepts of a fit without weights by as much
     max_weight : public bound on `sample_weight`; heavier records count as much as that. None reads it off the weights,
         and the guarantee says that it is taken as public
     records : under "add_remove", a public guess of the number of rows

@@ -12,15 +12,18 @@ from sklearn.utils import Tags
 from privet.arrays import Vector
 from privet.data import one_row_each
 from privet.errors import InvalidParameter
+from privet.estimators.constant_defaults import ConstantDraw
 from privet.estimators.defaults import Task
 from privet.estimators.preparing import Posed, Records
 from privet.estimators.regressors import LinearRegressor
 from privet.losses import CappedPoissonLoss, Loss
 from privet.plan import Histograms, Meter, Release
+from privet.solvers.constant_draws import MeanDraw
 
 _MEAN_SHARE = 0.03  # of the budget, spent on the size of counts
 _LEAST, _MOST = -20, 40  # octaves [2^k, 2^(k+1)) have bins of their own for k in this range; what is smaller is 0
 _CERTAIN = 4.5  # an octave is believed at so many standard deviations: noise makes one look so once in 5,000 times
+_TIMES = 16.0  # the typical count is the most that a rate may be, where no range is declared
 _SIZES = "size of counts"
 
 
@@ -58,6 +61,7 @@ class PoissonRegressor(LinearRegressor):
 
     _task: ClassVar[Task] = "counts"
     _learns_target: ClassVar[bool] = False  # `typical_count` does
+    _draws: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -77,14 +81,21 @@ class PoissonRegressor(LinearRegressor):
             )
         return ends
 
-    def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
+    def _own_releases(self, noise: Callable[[float], float], classes: int, draw: float) -> tuple[Release, ...]:
+        if draw:
+            return (MeanDraw(name=_SIZES).release(draw),)
         return (count_release(noise(_MEAN_SHARE)),)
 
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
         """Counts in units of their typical size; NaN stays, and zeroes its record out."""
         ends = self._ends
         target = data.target if data.people is None else data.target[one_row_each(data.people, meter.random)]
-        size, top = typical_count(target, meter, most=None if ends is None else ends[1])
+        most = None if ends is None else ends[1]
+        if meter.plan[_SIZES].mechanism is None:
+            size, top = typical_count(target, meter, most=most)
+        else:
+            size = MeanDraw(name=_SIZES).run(target, most, meter)
+            top = _TIMES * size
         low, high = ends if ends is not None else (0.0, top)
         counts = np.clip(data.target, low, high)
         if not self.fit_intercept:  # nothing could undo a factor: exp(x·coef) must be the count itself
@@ -100,6 +111,16 @@ class PoissonRegressor(LinearRegressor):
             bend=1 / size,
             ends=(low, high),
         )
+
+    def _constant_draw(self, name: str) -> ConstantDraw | None:
+        return MeanDraw(name=name)
+
+    def _draw_constant(self, draw: Any, target: Vector, meter: Meter) -> float:
+        return float(draw.run(target, None if self._ends is None else self._ends[1], meter))
+
+    def _keep_constant(self, constant: float, columns: int) -> None:
+        super()._keep_constant(constant, columns)
+        self.intercept_ = math.log(constant)
 
     def predict(self, X: Any) -> Vector:
         """The predicted mean count, kept within the target's range, and positive."""

@@ -115,7 +115,7 @@ def calibration_for(several: bool, effective: float) -> Recalibration | None:
     """
     if effective < 100.0:
         return None
-    return Recalibration(several=several, long=min(2.0 * (effective / 100.0) ** 0.25, 8.0))
+    return Recalibration(several=several)
 
 
 def solver_for(

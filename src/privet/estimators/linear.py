@@ -11,17 +11,18 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privet._checks import is_whole, positive, whole
+from privet._checks import positive, whole
 from privet.arrays import IntArray, Vector
 from privet.data import MadeRows, matrix
 from privet.errors import InvalidParameter, SmallEffectiveSample
+from privet.estimators.constant_defaults import ConstantModel, fit_constant
 from privet.estimators.defaults import Task
+from privet.estimators.doubts import Doubts, faint_columns
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
-from privet.estimators.range_shares import unsure_sentence
-from privet.estimators.reserving import reserve, undone_on_failure
+from privet.estimators.reserving import randomness, reserve, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
@@ -29,13 +30,12 @@ from privet.preprocessing.scaling import Scaling, declared_columns
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
 from privet.problems import LinearProblem
 from privet.problems.grouped import numbered
-from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random
 
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Shared by the estimators, with the parameters that all of them have; not to be used by itself."""
 
     epsilon: float = 1.0
@@ -73,8 +73,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         """The loss, as far as it is public before the run."""
         raise NotImplementedError
 
-    def _own_releases(self, noise: Callable[[float], float], classes: int) -> tuple[Release, ...]:
-        """Releases between ranges and descent; `noise` is the noise multiplier of a share of the budget."""
+    def _own_releases(self, noise: Callable[[float], float], classes: int, draw: float) -> tuple[Release, ...]:
+        """Releases between ranges and descent, with noise for a share of the budget, or the epsilon of a `draw`."""
         return ()
 
     def _read_target(self, y: Any, rows: int) -> Any:
@@ -155,18 +155,19 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             outline = outlined(self, data.size)
             if outline.little:
                 warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
-            meter = Meter(outline.plan, random=self._random())
+            meter = Meter(outline.plan, random=randomness(self.random_state))
             reserve(self.account, outline.plan, type(self).__name__, meter.random)
-            unsure = self._run(data, outline, meter, before)
+            doubts = self._run(data, outline, meter, before)
             meter.finish()
-        if unsure:
-            warnings.warn(unsure_sentence(self._named(unsure)), SmallEffectiveSample, stacklevel=2)
+        said = doubts.sentence(self._named, exact=self.bounds_exact or bool(outline.little))
+        if said:
+            warnings.warn(said, SmallEffectiveSample, stacklevel=2)
         return self
 
-    def _fit_planned(self, X: Any, y: Any, *, groups: Any = None, outline: Outline, meter: Meter) -> None:
-        """As `fit`, with what was planned, reserved and begun by the caller, who also finishes the meter."""
+    def _fit_planned(self, X: Any, y: Any, *, groups: Any = None, outline: Outline, meter: Meter) -> Doubts:
+        """As `fit`, with what was planned, reserved and begun by the caller, who also finishes the meter and warns."""
         with undone_on_failure(self):
-            self._run(self._read(X, y, None, groups), outline, meter)
+            return self._run(self._read(X, y, None, groups), outline, meter)
 
     def _check(self) -> None:
         """Refuse parameters that promise nothing, before anything is read."""
@@ -239,10 +240,13 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             )
         return people
 
-    def _run(self, data: Records, outline: Outline, meter: Meter, before: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Learn what is not given, solve, and keep what was released; the columns whose range is hardly known."""
+    def _run(self, data: Records, outline: Outline, meter: Meter, before: tuple[str, ...] = ()) -> Doubts:
+        """Learn what is not given, solve, and keep what was released; what is in doubt of ranges."""
         for name in _LEFT:
             self.__dict__.pop(name, None)
+        if outline.alone is not None:
+            fit_constant(self, data, outline, meter, before)
+            return Doubts()
         few = sampled(data, outline.rate, meter.random)
         learnt = learnt_scaling(self, few, outline, meter, data)
         scaling = learnt.scaling
@@ -253,10 +257,13 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
         whole = outline.final is not None
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
-        result = outline.solver(self, problem.loss, scaling.shrink).run(outline.plan, problem, meter=meter)
+        result = outline.solver(self, problem.loss, scaling).run(outline.plan, problem, meter=meter)
         if outline.calibration is not None:
-            found = outline.calibration.run(problem, result.coef, scaling.constant * scaling.shrink, meter)
-            result = replace(result, coef=found)
+            weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
+            known = problem, result.coef, scaling.constant * scaling.shrink
+            result = replace(result, coef=outline.calibration.run(*known, meter, weight=weight))
+        if outline.keeping is not None:
+            result = replace(result, coef=outline.keeping.run(problem, result.coef, meter))
         if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
@@ -264,26 +271,13 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn s
         self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
         self.plan_ = outline.plan
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
-        return learnt.unsure
+        faint = faint_columns(self, scaling, inside=outline.ranges is not None)
+        return Doubts(unsure=learnt.unsure, faint=faint)
 
-    def _named(self, columns: tuple[str, ...]) -> list[str]:
-        """Columns as the caller knows them: by name if they have any, the target as such."""
+    def _named(self, column: str) -> str:
+        """A column as the caller knows it: by name if it has one, the target as such."""
         names = getattr(self, "feature_names_in_", None)
-        return [
-            "the target" if column == "y" else repr(column if names is None else str(names[int(column[1:])]))
-            for column in columns
-        ]
-
-    def _random(self) -> Random:
-        """The system's randomness; a fixed seed's, which invalidates the guarantee, if a random_state was given."""
-        if self.random_state is None:
-            return system_random()
-        if is_whole(self.random_state):
-            return fixed_seed_invalidates_guarantee(int(self.random_state))
-        raise InvalidParameter(
-            f"Expected random_state to be None or a whole number, got {type(self.random_state).__name__}: other "
-            "generators are not cryptographic. Leave it out."
-        )
+        return "the target" if column == "y" else repr(column if names is None else str(names[int(column[1:])]))
 
     def _predictions(self, X: Any) -> Vector:
         """X @ coef + intercept, with features kept to the ranges they were trained in, missing ones in the middle."""

@@ -2,22 +2,23 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
-from privet.estimators.centred_defaults import centred_solver, centring_for
-from privet.estimators.defaults import (
-    LITTLE,
-    PLENTY,
-    Task,
-    calibration_for,
-    constant_weight,
-    solver_for,
-    whitened_solver,
-    whitener_for,
+from privet.estimators.centred_defaults import with_shorter_steps
+from privet.estimators.constant_defaults import (
+    Anchor,
+    ConstantDraw,
+    anchor_for,
+    few_sentence,
+    keeping_for,
+    only_constant,
+    rate_epsilon,
 )
-from privet.estimators.intervals import final_step, interval_whitener
+from privet.estimators.defaults import LITTLE, calibration_for, constant_weight
+from privet.estimators.doubts import blind_sentence, is_blind
+from privet.estimators.intervals import final_step
 from privet.estimators.range_shares import (
     LEAST_SEEN,
     NORM_SHARE,
@@ -28,6 +29,7 @@ from privet.estimators.range_shares import (
     target_finder,
 )
 from privet.estimators.sampling import sample_rate
+from privet.estimators.turning import geometry_for, solver_of
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
@@ -39,6 +41,7 @@ from privet.privacy import Budget, check_delta
 from privet.problems import Facts
 from privet.problems.facts import public_count
 from privet.solvers import NewtonInference, Recalibration, Solver
+from privet.solvers.keeping import Keeping
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -95,10 +98,12 @@ class Outline:
     centring: Centring | None = None
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
-    rate: float = (
-        1.0  # by which the solver samples, and with which a record is in the sample that is learnt from before
-    )
+    keeping: Keeping | None = None
+    anchor: Anchor | None = None
+    alone: ConstantDraw | None = None  # what is drawn, if only a constant is learnt
+    rate: float = 1.0  # by which the solver samples, and with which a record is in what is learnt from before
     ranging: float = 1.0  # the same for ranges of features; that of the target is read off all records
+    blind: bool = False  # whether declared ranges may be far too wide, and nothing would show it
 
     @property
     def geometry(self) -> tuple[Centring | Whitener, ...]:
@@ -113,6 +118,8 @@ class Outline:
     @property
     def little(self) -> str:
         """What to say when the model will be little more than a constant, or its ranges noise; empty if neither."""
+        if self.alone is not None:
+            return few_sentence(self.effective)
         octaves = [release for release in self.plan.releases if release.name in ("ranges: octaves", "target: octaves")]
         needed = max((LEAST_SEEN * release.noise_stddev(self.plan.neighbours) for release in octaves), default=0.0)
         if self.plan.count < needed:
@@ -122,7 +129,7 @@ class Outline:
                 "Declare bounds=... and target_range=..., or the schema's ranges; else use a larger epsilon."
             )
         if self.each >= LITTLE:
-            return ""
+            return blind_sentence(self.plan.count) if self.blind else ""
         return (
             f"Expected an effective sample size of at least {LITTLE:g} a column, got {self.each:.2g}: with this budget "
             "and number of records noise drowns the features, so the model tends to the majority class, or the mean. "
@@ -133,18 +140,26 @@ class Outline:
         """How long the constant beside the features is, in lengths of a row."""
         return constant_weight(self.effective / (columns + 1))
 
-    def solver(self, model: "PrivateLinearModel", loss: Loss, shrink: float) -> Solver:
-        """The solver with its settings for the loss, which may have been learnt by now; never what it releases.
+    def solver(self, model: "PrivateLinearModel", loss: Loss, scaling: Scaling) -> Solver:
+        """The solver with its settings for the loss and the rows' scaling, which may have been learnt by now.
 
-        `shrink` is that of the rows' scaling.
+        Never what it releases. Where there are more records than guessed, steps are shorter: sums are larger.
         """
-        people = self.plan.unit == "person"
-        geometry = self.centring, self.whitener
-        return _solver(model, loss, self.columns, self.effective, people, self.final, *geometry, shrink, self.rate)
+        people, geometry = self.plan.unit == "person", (self.centring, self.whitener)
+        found = solver_of(
+            model, loss, self.columns, self.effective, people, self.final, *geometry, scaling.shrink, self.rate
+        )
+        return with_shorter_steps(found, scaling.total) if self.plan.neighbours == "add_remove" else found
 
 
-def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = ()) -> Outline:
-    """The outline of a fit of `model` on a table of such a size, with `before` made already out of the same budget."""
+def outlined(
+    model: "PrivateLinearModel", size: Size, *, before: tuple[Release, ...] = (), draws: bool = True
+) -> Outline:
+    """The outline of a fit of `model` on a table of such a size, with `before` made already out of the same budget.
+
+    Without `draws`, or with an account, all that is released are noisy sums: an account composes those exactly.
+    """
+    draws = draws and model._draws and model.account is None
     count, known = _checked(model, size)
     budget = check_budget(Budget(epsilon=model.epsilon, delta=model.delta))
     check_delta(budget.delta, count)  # under "add_remove", by the public guess alone
@@ -156,48 +171,58 @@ def outlined(model: "PrivateLinearModel", size: Size, *, before: tuple[Release, 
 
     facts = _facts(model, size, count)
     loss: Loss = facts.loss  # type: ignore[assignment]  # of a linear model
-    centring, whitener = _geometry(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
+    alone = only_constant(model, size, effective) if draws and not before else None
+    if alone is not None:
+        return _of_constant(alone, facts, budget, effective)
+    anchor = anchor_for(model, count, effective) if draws else None
+    rate_draw = rate_epsilon(model, count, effective) if draws else 0.0
+    centring, whitener = geometry_for(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
     rate = 1.0 if whitener is None else sample_rate(model, size, loss, count, effective)
-    target, target_share = target_finder(model, count, noise)
+    target, target_share = (None, 0.0) if anchor is not None else target_finder(model, count, noise)
     ranges, range_share, ranging = range_finder(model, size.columns, size.sparse, known, count, noise, rate)
     norms = None
     if centring is None:
         norms = norm_finder(model, known, size.columns, rate * count, noise, whitener, rate)
     final, last = final_step(model.inference, facts, budget)
-    first: tuple[Release, ...] = before
+    first: tuple[Release, ...] = before + (() if anchor is None else anchor.releases())
     for finder, share in ((target, target_share), (ranges, range_share), (norms, NORM_SHARE)):
         if finder is not None:
             first += finder.releases(noise_multiplier=of_share(share))
-    first += model._own_releases(of_share, size.classes)
-    calibration = None
-    if centring is not None:
-        first += centring.releases(of_share)
-    if whitener is not None:
-        first += whitener.releases(of_share)
-        if model._calibrates and model.fit_intercept and final is None and rate == 1:
-            calibration = calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
-    if calibration is not None:
-        last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
+    first += model._own_releases(of_share, size.classes, rate_draw)
+    for turn in (centring, whitener):
+        first += () if turn is None else turn.releases(of_share)
+    calibration = keeping = None
+    if final is None and rate == 1:
+        calibration = _calibration(model, loss, effective) if whitener is not None else None
+        if calibration is not None:
+            last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
+        elif draws:
+            begun = anchor is not None or rate_draw > 0
+            keeping = keeping_for(model, count, effective, centred=centring is not None, begun=begun)
+    last += () if keeping is None else (keeping.release(),)
     columns = facts.shape[0]
-    solver = _solver(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
+    solver = solver_of(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
-    return Outline(
-        plan=plan,
-        budget=budget,
-        effective=effective,
-        columns=columns,
-        target=target,
-        ranges=ranges,
-        norms=norms,
-        final=final,
-        centring=centring,
-        whitener=whitener,
-        calibration=calibration,
-        rate=rate,
-        ranging=ranging,
-    )
+    found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
+    found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
+    found |= {"rate": rate, "ranging": ranging, "blind": is_blind(model, known, centring, anchored=anchor is not None)}
+    return Outline(plan=plan, budget=budget, effective=effective, columns=columns, **found)
+
+
+def _calibration(model: "PrivateLinearModel", loss: Loss, effective: float) -> Recalibration | None:
+    """How probabilities are recalibrated, if the model has any."""
+    if not (model._calibrates and model.fit_intercept):
+        return None
+    return calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
+
+
+def _of_constant(draw: ConstantDraw, facts: Facts, budget: Budget, effective: float) -> Outline:
+    """The outline of a fit that learns a constant alone, with all of the budget."""
+    plan, columns = Plan.of(facts, (draw.release(float(budget.epsilon)),), budget), facts.shape[0]
+    nothing: dict[str, Any] = {"target": None, "ranges": None, "norms": None, "final": None}
+    return Outline(plan=plan, budget=budget, effective=effective, columns=columns, alone=draw, **nothing)
 
 
 def _checked(model: "PrivateLinearModel", size: Size) -> tuple[int, Scaling | None]:
@@ -232,63 +257,4 @@ def _facts(model: "PrivateLinearModel", size: Size, count: int) -> Facts:
         row_norm=1.0,
         ridge=Ridge(alpha=model.alpha),
         weighted=size.weighted,
-    )
-
-
-def _geometry(
-    model: "PrivateLinearModel", loss: Loss, size: Size, effective: float, seen: float
-) -> tuple[Centring | None, Whitener | None]:
-    """How rows will be centred, and whitened where there is enough for that; None where the solver is another."""
-    if model.solver != "auto":
-        return None, None
-    if model.inference:
-        return None, interval_whitener(columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
-    task: Task = "several" if loss.outputs > 1 else model._task
-    columns = size.columns
-    whitener = whitener_for(task, columns=columns, intercept=bool(model.fit_intercept), effective=effective)
-    plenty = whitener is not None and effective >= PLENTY * columns  # then one release less is one pass less
-    if not model.fit_intercept or size.sparse or plenty:
-        return None, whitener
-    whitened = whitener is not None
-    found = centring_for(task, loss=loss, columns=columns, effective=effective, seen=seen, whitened=whitened)
-    return found, whitener
-
-
-def _solver(
-    model: "PrivateLinearModel",
-    loss: Loss,
-    columns: int,
-    effective: float,
-    people: bool,
-    final: NewtonInference | None,
-    centring: Centring | None,
-    whitener: Whitener | None,
-    shrink: float,
-    rate: float,
-) -> Solver:
-    task: Task = "several" if loss.outputs > 1 else model._task
-    if whitener is not None:
-        clip = None if final is None else final.clip
-        return whitened_solver(
-            task,
-            loss=loss,
-            columns=columns,
-            effective=effective,
-            max_iter=model.max_iter,
-            shrink=shrink,
-            clip=clip,
-            rate=rate,
-        )
-    if centring is not None:
-        return centred_solver(task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter)
-    return solver_for(
-        model.solver,
-        task,
-        loss=loss,
-        columns=columns,
-        effective=effective,
-        alpha=model.alpha,
-        max_iter=model.max_iter,
-        clip=None if final is None else final.clip,
-        people=people,
     )

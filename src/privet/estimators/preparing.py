@@ -53,6 +53,8 @@ class Posed:
     """A problem for the solver: labels for a loss, weights, the target's unit and origin in terms of a prediction.
 
     `bend` is what ‖coef‖² of one unit is, with targets, slopes and losses in the data's own units, in those of `loss`.
+    `shift` is added to the intercepts in the end, or what the fit says of it if it is unsure. All is public but labels,
+    weights and `outside`.
     """
 
     labels: Vector
@@ -64,6 +66,9 @@ class Posed:
     ends: tuple[float, float] = (-math.inf, math.inf)
     outside: BoolArray | None = None
     assumptions: tuple[str, ...] = ()
+    typical_weight: float = 1.0
+    shift: Vector | None = None
+    shift_unsure: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,12 +99,15 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
     X, target, places = few.table, data.target, None
     if outline.ranging != outline.rate:
         places = Poisson(sampling_rate=outline.ranging).indices(data.size.records, 0, meter.random)
-    if data.people is not None and not (outline.target is outline.ranges is outline.norms is None):
+    learns = any(each is not None for each in (outline.anchor, outline.target, outline.ranges, outline.norms))
+    if data.people is not None and learns:
         rows = one_row_each(data.people, meter.random)
         X, target = X[rows], target[rows]
     columns = X.shape[1]
     ends, found = None, FoundRanges(ranges={}, unsure=())
     unsure: tuple[str, ...] = ()
+    if outline.anchor is not None:
+        ends = outline.anchor.learn(target, meter)
     if outline.target is not None:
         of_target = outline.target.learn([target], meter)
         ends, unsure = of_target.ranges["y"], of_target.unsure if model._ends is None else ()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privet.arrays import BoolArray
 from privet.errors import InvalidParameter
 from privet.estimators.defaults import PLENTY
 from privet.estimators.sampling import range_rate, sample_tail
@@ -59,8 +60,7 @@ def range_finder(
     names = tuple(f"x{j}" for j in range(columns))
     hulls: tuple[tuple[float, float], ...] = ()
     if known is not None:
-        own = (known.high == 1) & ((known.low == 0) | (known.low == -1))
-        open_ = (known.low < known.high) & ~own
+        open_ = open_columns(known)
         names = tuple(f"x{j}" for j in np.flatnonzero(open_))
         hulls = tuple(zip(known.low[open_].tolist(), known.high[open_].tolist(), strict=True))
         seen = stands_out(max(len(names), 1), rate * count, noise, model.neighbours)
@@ -75,6 +75,12 @@ def range_finder(
     if known is None and rate < 1:
         finder = replace(finder, tail=sample_tail(seen))
     return finder.sized(seen), share, rate
+
+
+def open_columns(known: Scaling) -> BoolArray:
+    """Declared columns inside whose range another may be looked for: not [0, 1], [−1, 1], nor a single number."""
+    own = (known.high == 1) & ((known.low == 0) | (known.low == -1))
+    return np.asarray((known.low < known.high) & ~own)
 
 
 def _pays(model: "PrivateLinearModel", seen: float) -> bool:

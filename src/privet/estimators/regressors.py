@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from privet.arrays import Vector
 from privet.data import vector
 from privet.errors import InvalidParameter
+from privet.estimators.constant_defaults import ConstantDraw
 from privet.estimators.defaults import Task
 from privet.estimators.intervals import NOTICED, WithIntervals
 from privet.estimators.linear import PrivateLinearModel
@@ -18,6 +19,7 @@ from privet.estimators.preparing import Posed, Records
 from privet.losses import HuberLoss, Loss, SmoothedQuantileLoss, SquaredLoss
 from privet.plan import Meter
 from privet.preprocessing.scaling import Scaling
+from privet.solvers.constant_draws import QuantileDraw
 
 _FAR = 16.0  # half ranges to which targets are clipped where intervals are asked for
 
@@ -30,6 +32,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
 
     _task: ClassVar[Task] = "regression"
     _learns_target: ClassVar[bool] = True
+    _level: ClassVar[float] = 0.5  # the quantile that a constant is
     _power: ClassVar[int] = 2  # of the target's unit that the loss has
 
     def __sklearn_tags__(self) -> Tags:
@@ -84,12 +87,27 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         )
 
     def _posed(self, data: Records, **known: Any) -> Posed:
-        given = () if self.target_range is None else ("the range in `target_range` is public",)
+        given = self._said_public
         weights = data.weights
         if weights is None:
             return Posed(**known, assumptions=given)
         known["bend"] /= weights.most
         return Posed(**known, weights=weights.values, assumptions=(*given, *weights.assumptions))
+
+    @property
+    def _said_public(self) -> tuple[str, ...]:
+        return () if self.target_range is None else ("the range in `target_range` is public",)
+
+    def _constant_draw(self, name: str) -> ConstantDraw | None:
+        return None if self._ends is None else QuantileDraw(name=name, level=self._level)
+
+    def _draw_constant(self, draw: Any, target: Vector, meter: Meter) -> float:
+        low, high = self._ends  # type: ignore[misc]  # given, as the draw needs it
+        return float(draw.run(np.clip(target, low, high), (low, high), meter))
+
+    def _keep_constant(self, constant: float, columns: int) -> None:
+        self.coef_, self.intercept_ = np.zeros(columns), constant
+        self.target_range_ = self._ends or (constant, constant)
 
     def _keep(self, theta: Vector, scaling: Scaling, posed: Posed) -> None:
         coef, intercept = scaling.unscaled(theta)
@@ -167,6 +185,8 @@ class HuberRegressor(WithIntervals, LinearRegressor):
     True
     """
 
+    _draws: ClassVar[bool] = True
+
     threshold: float = 0.1
     inference: float = 0.0  # type: ignore[misc]  # a parameter here
 
@@ -210,7 +230,12 @@ class QuantileRegressor(LinearRegressor):
     width: float = 0.03
 
     _task: ClassVar[Task] = "quantile"
+    _draws: ClassVar[bool] = True
     _power: ClassVar[int] = 1
+
+    @property
+    def _level(self) -> float:  # type: ignore[override]  # by its parameter
+        return float(self.quantile)
 
     def _loss(self, classes: int) -> Loss:
         return SmoothedQuantileLoss(level=self.quantile, width=self.width)

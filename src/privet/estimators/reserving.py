@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from privet._checks import is_whole
 from privet.errors import InvalidParameter
 from privet.ledger import Account
 from privet.plan import Plan
-from privet.randomness import Random, why_invalid
+from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random, why_invalid
 
 
 def check_account(account: Any) -> Account | None:
@@ -42,3 +43,15 @@ def undone_on_failure(model: Any) -> Iterator[None]:
         vars(model).clear()
         vars(model).update(before)
         raise
+
+
+def randomness(random_state: Any) -> Random:
+    """The system's randomness; a fixed seed's, which invalidates the guarantee, if a random_state was given."""
+    if random_state is None:
+        return system_random()
+    if is_whole(random_state):
+        return fixed_seed_invalidates_guarantee(int(random_state))
+    raise InvalidParameter(
+        f"Expected random_state to be None or a whole number, got {type(random_state).__name__}: other "
+        "generators are not cryptographic. Leave it out."
+    )

@@ -19,7 +19,7 @@ from privet.estimators.best_model import BestModel
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.outline import Outline, outlined
 from privet.estimators.pipelines import upstream
-from privet.estimators.reserving import check_account, reserve
+from privet.estimators.reserving import check_account, randomness, reserve
 from privet.estimators.scoring import noisy_score, number_of_trials
 from privet.plan import Bounded, Meter, Plan, Release
 from privet.plan.plan import check_budget
@@ -121,7 +121,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         table, target, extra = self._read(model, X, y)
         for candidate in candidates:  # on all rows: what cannot be fitted is refused before it is charged
             self._outlined(model, candidate, table, noise)
-        meter = Meter(plan, random=model._random())
+        meter = Meter(plan, random=randomness(model.random_state))
         reserve(self.account, plan, f"search over {len(candidates)} candidates", meter.random)
         meter.open(_SEARCH, count=table.shape[0])
         random = meter.draw(_SEARCH)
@@ -195,7 +195,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         """One candidate's trial and what it will release; refused if that is not covered by a release of `noise`."""
         trial = clone(model).set_params(**params)
         trial._check()
-        outline = outlined(trial, trial._size(rows, rows.shape[0]))
+        outline = outlined(trial, trial._size(rows, rows.shape[0]), draws=False)
         asked: dict[str, Any] = {"delta": self.delta, "neighbours": self.neighbours}
         gaussian = all(release.plain for release in outline.plan.releases)
         whole = Gaussian(noise_multiplier=noise)

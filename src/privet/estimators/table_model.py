@@ -12,12 +12,13 @@ from privet.arrays import Vector
 from privet.data import grouped_by
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.classifiers import LogisticRegression
-from privet.estimators.range_shares import unsure_sentence
+from privet.estimators.doubts import Doubts
 from privet.estimators.reserving import reserve
 from privet.estimators.table_outline import checked, estimator_for, opened_columns, table_outline
 from privet.plan import Meter, Plan
 from privet.preprocessing import Schema, SchemaLearner, TableEncoder
 from privet.preprocessing.encoded_rows import EncodedRows
+from privet.preprocessing.encoding import feature_names
 from privet.preprocessing.learning import Completed
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
@@ -157,11 +158,14 @@ def fit_table(
     made, target = encoded or _encoded(schema, table)
     features = made if outline.rate < 1 else made.whole()  # where most is learnt from a sample, no copy is needed
     estimator = estimator_for(schema, budget, neighbours, records)
-    estimator._fit_planned(features, target, groups=whose, outline=outline, meter=meter)
+    doubts = estimator._fit_planned(features, target, groups=whose, outline=outline, meter=meter)
     meter.finish()
     estimator.guarantee_ = _stated(estimator.guarantee_, given, learner)
-    if learnt.unsure:
-        warnings.warn(unsure_sentence([repr(name) for name in learnt.unsure]), SmallEffectiveSample, stacklevel=2)
+    faint = (feature_names(schema)[int(column[1:])] for column in doubts.faint)  # names of numbers among them
+    told = tuple(name for name in faint if learner is None or name not in learner.numbers)
+    said = Doubts(unsure=learnt.unsure, faint=told).sentence(repr, exact=bounds_exact or bool(outline.little))
+    if said:
+        warnings.warn(said, SmallEffectiveSample, stacklevel=2)
     return TableModel(schema=schema, estimator=estimator)
 
 

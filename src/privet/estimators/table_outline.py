@@ -128,7 +128,10 @@ def table_outline(
         noise = share_noise(all_of_it, share, budget.epsilon, most=most, what=what, public=public)
         before = learner.releases(noise_multiplier=noise)
     size = replace(size, exact=not (learner is not None and learner.names))
-    return outlined(model, size, before=before), learner
+    found = outlined(model, size, before=before, draws=False)
+    hulls = () if bounds_exact else _hulls(schema)
+    unseen = found.centring is not None and not found.centring.norm_share
+    return replace(found, blind=unseen and not set(hulls) <= set(learner.inside if learner else ())), learner
 
 
 def _nominal(schema: Schema) -> Schema:

@@ -80,7 +80,19 @@ def class_count_release(classes: int, noise: float) -> Release:
     return Release(name=CLASS_COUNTS, of=of, bound=Histograms(), noise_multiplier=noise, size=classes)
 
 
-def balanced(places: Vector, classes: int, meter: Meter) -> Vector:
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Balance:
+    """Factors inverse to how often each class occurs, 1 for the rarest; what a record weighs on average by them.
+
+    `rarest` is how many records the rarest class has, in standard deviations of noise that spends the share `share`.
+    """
+
+    factors: Vector
+    average: float
+    rarest: float
+
+
+def balanced(places: Vector, classes: int, meter: Meter) -> Balance:
     """Factors inverse to how often each class occurs, from noisy counts.
 
     Promise: the meter's next release; a record is in one class at most. A count is taken for at least two standard
@@ -89,5 +101,7 @@ def balanced(places: Vector, classes: int, meter: Meter) -> Vector:
     known = places[np.isfinite(places)].astype(np.int64)
     meter.open(CLASS_COUNTS, count=len(places))
     noisy = meter.noisy_counts(CLASS_COUNTS, np.bincount(known, minlength=classes)[:classes])
-    noisy = np.maximum(noisy, 2.0 * meter.noise_stddev(CLASS_COUNTS))
-    return np.asarray(noisy.min() / noisy)
+    stddev = meter.noise_stddev(CLASS_COUNTS)
+    noisy = np.maximum(noisy, 2.0 * stddev)
+    least = float(noisy.min())
+    return Balance(factors=least / noisy, average=classes * least / float(noisy.sum()), rarest=least / stddev)

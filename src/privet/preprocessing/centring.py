@@ -1,7 +1,8 @@
 """Centring: rows about a noisy mean and no longer than most; before they are whitened, or where that would not pay."""
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,10 @@ from privet.problems import GroupedProblem, LinearProblem
 if TYPE_CHECKING:
     from privet.preprocessing.scaling import Scaling
 
-_OCTAVES = 5  # of norms, below the largest that a row may have
+_OCTAVES = 5  # of norms about the mean, below the largest
+_FAR = 12  # of norms before, as declared ranges may be a thousand times too wide
+_RUN = 2  # octaves that most norms of a table are in
+_SURELY = 3.0  # standard deviations that rows in such a run must be, to be found there far below the largest norm
 _UNSEEN = 0.5  # of the largest norm, where norms cannot be told from noise
 _CLEARLY = 1.0  # standard deviations
 _BESIDE = 0.5  # length of the constant beside a row whose mean is taken, in lengths of a row
@@ -65,10 +69,13 @@ class Centring:
         )
         if not self.norm_share:
             return (mean,)
-        each, bins = noise(self.norm_share), _OCTAVES * self.fineness
+        each = noise(self.norm_share)
         norms, centred = (
-            Release(name=name, of=of, bound=Histograms(columns=1), noise_multiplier=each, size=bins)
-            for name, of in (("norms", "norms of rows"), ("centred norms", "norms of centred rows"))
+            Release(name=name, of=of, bound=Histograms(columns=1), noise_multiplier=each, size=octaves * self.fineness)
+            for name, of, octaves in (
+                ("norms", "norms of rows", _FAR),
+                ("centred norms", "norms of centred rows", _OCTAVES),
+            )
         )
         return (norms, mean, centred)
 
@@ -93,7 +100,8 @@ class Centring:
         noisy = meter.noisy("mean", found.row_sum(max_records=meter.plan.max_records("mean"))) / unit
         total = float(np.clip(noisy[-1] / posed.constant, *SEEN)) if is_counted(found, meter) else 1.0
         centre = shrunk(noisy[:-1] / total, meter.noise_stddev("mean") / (unit * total))
-        scaling = scaling.with_whitening(Shift(mean=np.clip(centre / scale, -1.0, 1.0), scale=scale))
+        mean = np.clip(centre / scale, -1.0, 1.0)
+        scaling = scaling.with_whitening(replace(scaling.whitening, mean=mean, total=total))  # type: ignore[type-var, arg-type]  # a Shift
         scaling = self._shortened("centred norms", scaling, norms, count, meter)
         return scaling.with_constant(self.constant * scaling.norm)
 
@@ -101,18 +109,42 @@ class Centring:
         self, name: str, scaling: "Scaling", norms: Callable[["Scaling"], Vector], count: float, meter: Meter
     ) -> "Scaling":
         """The scaling with the norm that most rows are below, as far as can be told."""
+        first = name == "norms"
         if not self.norm_share:
-            return scaling.with_norm(_UNSEEN * scaling.norm) if name == "norms" else scaling
+            return scaling.with_norm(_UNSEEN * scaling.norm) if first else scaling
         found = norms(scaling)
         meter.open(name, count=len(found))
-        edges = _edges(scaling.norm, self.fineness)
-        counts = meter.noisy_counts(name, _histogram(found, edges))
-        return scaling.with_norm(_norm(counts, edges, self.beyond * count, meter.noise_stddev(name)))
+        edges = _edges(scaling.norm, self.fineness, _FAR if first else _OCTAVES)
+        counts, stddev = meter.noisy_counts(name, _histogram(found, edges)), meter.noise_stddev(name)
+        near = _OCTAVES * self.fineness
+        norm = _norm(counts[:near], edges[:near], self.beyond * count, stddev)
+        if not first:
+            return scaling.with_norm(norm)
+        place, sure = _far_below(counts, count, stddev, self.fineness)
+        if place >= near and not sure:  # else the norm may be found, and about the mean once more
+            scaling = scaling.with_whitening(replace(scaling.whitening, short=True))  # type: ignore[type-var, arg-type]
+        return scaling.with_norm(min(norm, float(edges[place])) if sure else norm)
 
 
-def _edges(top: float, fineness: int) -> Vector:
+def _edges(top: float, fineness: int, octaves: int = _OCTAVES) -> Vector:
     """Upper ends of bins, from the longest down."""
-    return top * 2.0 ** (-np.arange(_OCTAVES * fineness) / fineness)
+    return top * 2.0 ** (-np.arange(octaves * fineness) / fineness)
+
+
+def _far_below(counts: Vector, count: float, stddev: float, fineness: int) -> tuple[int, bool]:
+    """The bin that most rows begin at, if that is an eighth of the largest norm or less, else 0; and if it is sure.
+
+    Most rows are in a run of bins, where few are above it. Sure is what stands out of the noise, and out of the best
+    run further up. Post-processing.
+    """
+    width = _RUN * fineness
+    held = np.convolve(counts, np.ones(width), mode="valid")
+    noise, far = stddev * math.sqrt(width), 3 * fineness
+    place = far + int(np.argmax(held[far:]))
+    more = float(held[place] - held[:far].max())
+    if held[place] < count / 2 or more < 0:
+        return 0, False
+    return place, bool(held[place] > _SURELY * noise and more > math.sqrt(2) * noise)
 
 
 def _histogram(norms: Vector, edges: Vector) -> IntArray:

@@ -41,6 +41,11 @@ class Scaling:
         return 1.0 / math.hypot(self.norm, self.constant if self.intercept else 0.0)
 
     @property
+    def total(self) -> float:
+        """What records add up to, or weigh, for each that was counted on; 1 unless that was looked at."""
+        return 1.0 if self.whitening is None else self.whitening.total
+
+    @property
     def middle(self) -> Vector:
         """What becomes 0: 0 itself where the range holds it, else the middle."""
         return np.where(self._holds_zero, 0.0, self.low / 2 + self.high / 2)

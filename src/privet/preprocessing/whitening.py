@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class Whitening:
     steps: Vector
     origin: Vector
     mean: Vector
+    total: float = 1.0  # what records add up to, or weigh, for each that was counted on
 
     @classmethod
     def of(cls, mean: Vector, matrix: Vector) -> "Whitening":
@@ -90,6 +91,8 @@ class Shift:
 
     mean: Vector
     scale: Vector
+    total: float = 1.0  # as of `Whitening`
+    short: bool = False  # whether most rows were seen to be far shorter than the norm that was found
 
     def map(self) -> RowMap:
         """The map of blocks of features, made once. Private in, private out."""
@@ -210,13 +213,15 @@ class Whitener:
                 total = float(np.clip(moment[-1, -1] / scaling.constant**2, *SEEN))
             beside = noise * math.sqrt(0.5) / (scaling.constant * total)  # off the diagonal there is less noise
             mean = shrunk(moment[:d, -1] / (scaling.constant * total), beside)
-        values, vectors = np.linalg.eigh(moment[:d, :d] - total * np.outer(mean, mean))
+        more = total if meter.plan.neighbours == "add_remove" and total > 1 else 1.0  # records than were guessed
+        noise /= more
+        values, vectors = np.linalg.eigh((moment[:d, :d] - total * np.outer(mean, mean)) / more)
         believed = np.maximum(values, self.floor * noise * math.sqrt(2 * d))
         matrix = vectors / np.sqrt(believed)
         last = scaling.whitening
         both = Whitening.of(mean, matrix) if last is None else last.after(mean, matrix)
         expected = math.sqrt(max(float(np.clip(values / believed, 0, 1).sum()), 1.0))
-        return scaling.with_whitening(both), expected
+        return scaling.with_whitening(replace(both, total=total)), expected
 
 
 def is_counted(problem: LinearProblem | GroupedProblem, meter: Meter) -> bool:

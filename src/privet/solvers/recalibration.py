@@ -11,24 +11,26 @@ from privet.losses import Loss, WeightedLoss
 from privet.plan import Meter, Release
 from privet.problems import GroupedProblem, LinearProblem
 from privet.solvers.gradient import PrivateGradient
+from privet.solvers.score_model import Belief, Look, Window, believed, pulled, with_slope
 
 CALIBRATION = "calibration"
-_WEIGHT = 0.7  # of the score beside the constant: as long as it, at 1/0.7 standard deviations
+_SPREADS = 2.0, 0.5  # of the right slope about the one found by descent, and of the log odds of the mean
 _AVERAGED = 4  # last steps, whose mean is taken
 _MOST = 12.0  # logits
 _SPREAD = 2.0**-10
 _DRAWN = 1_000
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recalibration:
     """Platt's scaling, privately: clipped gradients leave scores that are too sure or too shy, and a biased intercept.
 
-    Of two classes, slope and intercept of the score are refitted to the same loss, on rows (score, 1) whose gradients
-    are bounded without clipping; of several, the slope. Each step is a Newton step whose curvature is that of a
-    standard normal score, which is public. A slope that does not stand out of its noise is shrunk towards 0, where only
-    the constant is left. A penalty of the problem counts as it does in the descent before.
+    Of two classes, slope and intercept of the score are refitted to the logistic loss, on rows (score, 1) whose
+    gradients are bounded without clipping; of several, the slope. The curvature is that of a standard normal score,
+    which is public. Of two classes, scores are measured about where the loss bends, which for a rare class is far from
+    0, and all steps together say what is likeliest, beside what the descent before has found. A slope that does not
+    stand out of its noise is shrunk towards 0, where only the constant is left; the mean probability stays. A penalty
+    of the problem counts as it does in that descent.
 
     Promise: its releases are those of `releases`, and no more.
     Theorem: the Gaussian mechanism on clipped sums; docs/proofs/whitening.md, section 4.
@@ -37,7 +39,8 @@ class Recalibration:
     ----------
     steps : private Newton steps
     several : whether there are several classes
-    long : of two classes, standard deviations of a score beyond which it is cut
+    long : of two classes, how far from where the loss bends a score is cut, in standard deviations there; None chooses
+        by what can be told from noise
 
     Examples
     --------
@@ -46,7 +49,7 @@ class Recalibration:
     """
 
     several: bool
-    long: float = 2.0
+    long: float | None = None
     steps: int = 5
 
     def releases(self, *, noise_multiplier: float) -> tuple[Release, ...]:
@@ -58,45 +61,52 @@ class Recalibration:
         release = Release(name=CALIBRATION, of=of, bound=bound, times=self.steps, noise_multiplier=each, size=size)
         return (release,)
 
-    def run(self, problem: LinearProblem | GroupedProblem, theta: Vector, constant: float, meter: Meter) -> Vector:
+    def run(
+        self,
+        problem: LinearProblem | GroupedProblem,
+        theta: Vector,
+        constant: float,
+        meter: Meter,
+        *,
+        weight: float = 1.0,
+    ) -> Vector:
         """θ with its slope and intercept recalibrated.
 
         The last row of θ is of the constant, which is `constant` in every row; the others' rows are whitened, so that
-        the score has the norm of θ for its standard deviation.
+        the score has the norm of θ for its standard deviation. `weight` is what a record weighs on average, in public.
         """
         spread = max(float(np.linalg.norm(theta[:-1])) * constant, 2.0**-40)
-        run = self._several if self.several else self._two
-        return run(problem, theta, constant, spread, meter)
+        if self.several:
+            return self._several(problem, theta, constant, spread, meter)
+        return self._two(problem, theta, constant, spread, meter, weight)
 
     def _two(
-        self, problem: LinearProblem | GroupedProblem, theta: Vector, constant: float, spread: float, meter: Meter
+        self,
+        problem: LinearProblem | GroupedProblem,
+        theta: Vector,
+        constant: float,
+        spread: float,
+        meter: Meter,
+        weight: float,
     ) -> Vector:
-        slopes, reach = np.append(theta[:-1], 0.0), math.hypot(_WEIGHT * self.long, 1.0)
-        pull = np.array([2 * problem.ridge.value(slopes / spread), 0.0])  # the penalty is half of it × slope²
-
-        def rows(score: Vector) -> Vector:
-            cut = np.clip(score / spread, -self.long, self.long) * _WEIGHT
-            return np.column_stack([cut, np.ones_like(cut)]) / reach
-
-        gradient = PrivateGradient(problem.along(slopes, rows, columns=2), meter, CALIBRATION)
-        scale = np.array([reach / _WEIGHT, reach])  # from rows as they are to (score in standard deviations, 1)
-        noise = gradient.noise_stddev * scale
-        point = np.clip([spread, float(theta[-1]) * constant], -_MOST, _MOST)
-        damping = np.diag(noise / np.maximum([point[0] / 2, 1.0], 2.0**-10))  # where the loss hardly bends, stay
-        path = []
+        slopes = np.append(theta[:-1], 0.0)
+        pull = 2 * problem.ridge.value(slopes / spread)  # the penalty is half of it × slope²
+        start = np.clip([spread, float(theta[-1]) * constant], -_MOST, _MOST)
+        found, looks, window = Belief(point=start, unsure=math.inf), [], None
         for _ in range(self.steps):
-            step = np.linalg.solve(
-                _curvature(problem.loss, point, self.long) + damping + np.diag(pull),
-                gradient(point * scale) * scale + pull * point,
-            )
-            point = np.clip(point - step * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300)), -_MOST, _MOST)
-            path.append(point)
-        slope, intercept = np.mean(path[-_AVERAGED:], axis=0)
-        # how sure it is that the slope is not 0: by the curvature on the way there, as none is left beyond
-        near = _curvature(problem.loss, np.array([min(slope, 1.0), intercept]), self.long) + np.diag(pull)
-        unsure = noise[0] * float(np.linalg.inv(near)[0, 0]) / math.sqrt(_AVERAGED)
-        believed = max(0.0, 1 - (unsure / slope) ** 2) if slope > 0 else 0.0
-        return np.append(theta[:-1] * (believed * slope / spread), intercept / constant)
+            point = pulled(found.point, pull=pull, weight=weight)
+            noise = meter.noise_stddev(CALIBRATION) / meter.plan.batch_size(CALIBRATION)
+            better = Window.about(point, told=weight * math.sqrt(self.steps) / noise, long=self.long)
+            if window is None or not window.is_near(better):
+                window = better
+                ask = PrivateGradient(problem.along(slopes / spread, window.rows, columns=2), meter, CALIBRATION)
+            gradient = ask(window.coefficients(point))
+            looks.append(Look(window=window, point=point, gradient=gradient, noise=noise))
+            found = believed(looks, start, weight=weight, pull=pull, spreads=_SPREADS)
+        slope = float(found.point[0])
+        sure = max(0.0, 1 - (found.unsure / slope) ** 2) if slope > 0 else 0.0
+        slope, intercept = pulled(with_slope(found.point, sure * slope), pull=pull, weight=weight)
+        return np.append(theta[:-1] * (slope / spread), intercept / constant)
 
     def _several(
         self, problem: LinearProblem | GroupedProblem, theta: Vector, constant: float, spread: float, meter: Meter
@@ -113,15 +123,6 @@ class Recalibration:
         found = theta.copy()
         found[:-1] *= float(np.mean(path[-_AVERAGED:]))
         return found
-
-
-def _curvature(loss: Loss, point: Vector, long: float) -> Vector:
-    """The Hessian in slope and intercept for a standard normal score, cut as rows are; public."""
-    score = np.clip(_NODES, -long, long)
-    inner = loss.loss if isinstance(loss, WeightedLoss) else loss
-    bends = np.asarray(inner.curvature(point[0] * score + point[1], np.zeros_like(score))) * _WEIGHTS / _WEIGHTS.sum()
-    rows = np.column_stack([score, np.ones_like(score)])
-    return np.asarray((rows * bends[:, None]).T @ rows + 1e-5 * np.eye(2))
 
 
 def _several_curvature(loss: Loss, theta: Vector, constant: float, spread: float) -> float:

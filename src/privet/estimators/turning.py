@@ -1,0 +1,75 @@
+"""In which geometry a fit descends, and with what: by public facts."""
+
+from typing import TYPE_CHECKING
+
+from privet.estimators.centred_defaults import centred_solver, centring_for
+from privet.estimators.defaults import PLENTY, Task, solver_for, whitened_solver, whitener_for
+from privet.estimators.intervals import interval_whitener
+from privet.losses import Loss
+from privet.preprocessing.centring import Centring
+from privet.preprocessing.whitening import Whitener
+from privet.solvers import NewtonInference, Solver
+
+if TYPE_CHECKING:
+    from privet.estimators.linear import PrivateLinearModel
+    from privet.estimators.outline import Size
+
+
+def geometry_for(
+    model: "PrivateLinearModel", loss: Loss, size: "Size", effective: float, seen: float
+) -> tuple[Centring | None, Whitener | None]:
+    """How rows will be centred, and whitened where there is enough for that; None where the solver is another."""
+    if model.solver != "auto":
+        return None, None
+    if model.inference:
+        return None, interval_whitener(columns=size.columns, intercept=bool(model.fit_intercept), effective=effective)
+    task: Task = "several" if loss.outputs > 1 else model._task
+    columns = size.columns
+    whitener = whitener_for(task, columns=columns, intercept=bool(model.fit_intercept), effective=effective)
+    plenty = whitener is not None and effective >= PLENTY * columns  # then one release less is one pass less
+    if not model.fit_intercept or size.sparse or plenty:
+        return None, whitener
+    whitened = whitener is not None
+    found = centring_for(task, loss=loss, columns=columns, effective=effective, seen=seen, whitened=whitened)
+    return found, whitener
+
+
+def solver_of(
+    model: "PrivateLinearModel",
+    loss: Loss,
+    columns: int,
+    effective: float,
+    people: bool,
+    final: NewtonInference | None,
+    centring: Centring | None,
+    whitener: Whitener | None,
+    shrink: float,
+    rate: float,
+) -> Solver:
+    """The solver for that geometry; `shrink` is that of the rows' scaling, `rate` that of its sample."""
+    task: Task = "several" if loss.outputs > 1 else model._task
+    if whitener is not None:
+        clip = None if final is None else final.clip
+        return whitened_solver(
+            task,
+            loss=loss,
+            columns=columns,
+            effective=effective,
+            max_iter=model.max_iter,
+            shrink=shrink,
+            clip=clip,
+            rate=rate,
+        )
+    if centring is not None:
+        return centred_solver(task, loss=loss, columns=columns, effective=effective, max_iter=model.max_iter)
+    return solver_for(
+        model.solver,
+        task,
+        loss=loss,
+        columns=columns,
+        effective=effective,
+        alpha=model.alpha,
+        max_iter=model.max_iter,
+        clip=None if final is None else final.clip,
+        people=people,
+    )

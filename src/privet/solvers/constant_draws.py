@@ -1,0 +1,126 @@
+"""The best constant by an exact random draw: a quantile, a mean count; pure, and of any scale."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from privet.accounting import ExponentialMechanism
+from privet.arrays import IntArray, Vector
+from privet.plan import Bounded, Meter, Release
+from privet.privacy import sensitivity_factor
+from privet.solvers.drawing import exact_choice, exponential_weights
+from privet.solvers.exponential import mechanism_epsilon
+
+_ONE = 1 << 20  # units of a score that are one record
+_OCTAVES, _FINE = 12, 16  # sizes that a quantile may have, below the largest, and points in each octave
+_LEAST_RATE, _MOST_RATE = -6, 20  # powers of two
+_RATES = 16  # points in each octave of rates
+_MODERATE = 1.25  # logarithm of odds that a rate loses with each factor of e away from 1
+_CAP = 4.0  # counts beyond so many times the rate count as that
+
+
+def drawn(name: str, scores: Sequence[int], width: int, meter: Meter, *, dislike: Sequence[float] = ()) -> int:
+    """The place that the open release falls on, with probability ∝ exp(−rate · score − dislike), exactly.
+
+    Promise: ExponentialMechanism, if of one record's change to the scores the largest and the least are within `width`.
+    `dislike` is public. Theorem: docs/proofs/drawing.md, section 7.
+    """
+    rate = Fraction(mechanism_epsilon(meter.plan, name)) / width
+    extra = [round(Fraction(each) / rate) for each in dislike] or [0] * len(scores)
+    return exact_choice(
+        meter.draw(name), exponential_weights([a + b for a, b in zip(scores, extra, strict=True)], rate)
+    )
+
+
+def draw_release(name: str, of: str, epsilon: float) -> Release:
+    """A draw by scores that one record moves by at most 1."""
+    bound = Bounded(clip=1.0, how="a record moves the score of a constant by at most 1")
+    return Release(name=name, of=of, bound=bound, mechanism=ExponentialMechanism(epsilon=epsilon))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QuantileDraw:
+    """A quantile of values within public ends: a point with probability ∝ exp(−β |records below it − level · records|).
+
+    Unlike a noisy mean it does not care how wide the ends are: points are as dense, in logarithms, about the place
+    next to 0 as at the ends, down to 2⁻¹² of the range.
+
+    Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.
+    Theorem: docs/proofs/drawing.md, section 7.
+
+    Examples
+    --------
+    >>> QuantileDraw(name="location", level=0.5).release(0.1).mechanism
+    ExponentialMechanism(epsilon=0.1)
+    """
+
+    name: str
+    level: float
+
+    def release(self, epsilon: float) -> Release:
+        return draw_release(self.name, f"values below a point, of the quantile {self.level:g}, in a draw", epsilon)
+
+    def run(self, values: Vector, ends: tuple[float, float], meter: Meter) -> float:
+        """A point within `ends`, which are public; private in, public out."""
+        points = quantile_points(*ends)
+        meter.open(self.name, count=len(values))
+        scores, most = quantile_scores(values, points, self.level)
+        width = 2 * (_ONE if sensitivity_factor(meter.plan.neighbours) == 2 else most)
+        return float(points[drawn(self.name, scores, width, meter)])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeanDraw:
+    """About the mean of counts: a rate t with probability ∝ exp(−β |Σ (min(y, 4u) − t)| ÷ 4u), u the larger of t and 1.
+
+    Rates far from 1 are disliked a little, in public: where nothing can be told, one that is far too high is dear.
+
+    Promise: the release of that name, an exact ExponentialMechanism; counts that are NaN count for nothing.
+    Theorem: docs/proofs/drawing.md, section 7.
+
+    Examples
+    --------
+    >>> MeanDraw(name="size of counts").release(0.1).mechanism
+    ExponentialMechanism(epsilon=0.1)
+    """
+
+    name: str
+
+    def release(self, epsilon: float) -> Release:
+        return draw_release(self.name, "counts beside a rate, in a draw", epsilon)
+
+    def run(self, counts: Vector, most: float | None, meter: Meter) -> float:
+        """A rate, at most the public `most` if there is one; private in, public out."""
+        top = float(_MOST_RATE) if most is None else min(max(math.log2(most), _LEAST_RATE + 1.0), float(_MOST_RATE))
+        rates = 2.0 ** np.linspace(_LEAST_RATE, top, math.ceil((top - _LEAST_RATE) * _RATES) + 1)
+        meter.open(self.name, count=len(counts))
+        bounded = np.clip(counts[~np.isnan(counts)], 0.0, 2.0**60)
+        scores = [abs(int(mean_shares(bounded, rate).sum())) for rate in rates]
+        dislike = (_MODERATE * np.abs(np.log(rates))).tolist()
+        return float(rates[drawn(self.name, scores, 2 * (_ONE + 1), meter, dislike=dislike)])
+
+
+def quantile_points(low: float, high: float) -> Vector:
+    """Points of [low, high], as many in every octave of the distance from the one next to 0; public."""
+    origin = min(max(0.0, low), high)
+    top = max(high - origin, origin - low)
+    sizes = top * 2.0 ** (-np.arange(_OCTAVES * _FINE)[::-1] / _FINE)
+    points = np.concatenate([origin - sizes[::-1], [origin], origin + sizes])
+    return np.asarray(points[(points >= low) & (points <= high)])
+
+
+def quantile_scores(values: Vector, points: Vector, level: float) -> tuple[list[int], int]:
+    """|records at or below a point − level · records| in units, and the most that one record is in either sum."""
+    known = np.sort(values[~np.isnan(values)])
+    part = min(max(round(level * _ONE), 0), _ONE)
+    below: IntArray = np.searchsorted(known, points, side="right").astype(np.int64)
+    return [abs(int(each) * _ONE - part * len(known)) for each in below], max(part, _ONE - part)
+
+
+def mean_shares(counts: Vector, rate: float) -> IntArray:
+    """Each count's share of a rate's score, in units; they are within `_ONE` + 1 of each other and of 0."""
+    cap = _CAP * max(rate, 1.0)
+    return np.rint((np.minimum(counts, cap) - rate) * (_ONE / cap)).astype(np.int64)

@@ -1,0 +1,97 @@
+"""The best constant by an exact draw: what one record moves is what the rate is for, and the constant is good."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privet.plan import Meter, Plan
+from privet.randomness import fixed_seed_invalidates_guarantee
+from privet.solvers import constant_draws as room
+from privet.solvers.constant_draws import MeanDraw, QuantileDraw
+
+RNG = np.random.default_rng(3)
+VALUES = RNG.exponential(size=300)
+COUNTS = np.append(RNG.poisson(3.0, size=299), 60.0)
+ODD = [np.nan, 0.0, 1e308, 1e-308, 0.7, 2.0, 30.0]
+
+
+def run(draw: Any, values: Any, neighbours: Any, epsilon: float = 1.0, seed: int = 1) -> Any:
+    plan = Plan(releases=(draw.release(epsilon),), neighbours=neighbours, records=len(values))
+    meter = Meter(plan, random=fixed_seed_invalidates_guarantee(seed))
+    given = {QuantileDraw: ((-5.0, 30.0),), MeanDraw: (80.0,)}[type(draw)]
+    values = np.clip(values, -5.0, 30.0) if isinstance(draw, QuantileDraw) else values
+    found = draw.run(values, *given, meter)
+    meter.finish()
+    return found
+
+
+DRAWS: list[tuple[Any, Any]] = [
+    (QuantileDraw(name="c", level=0.5), VALUES),
+    (QuantileDraw(name="c", level=0.9), VALUES),
+    (MeanDraw(name="c"), COUNTS),
+]
+
+
+def spans(draw: Any, values: Any, neighbours: Any, patch: pytest.MonkeyPatch) -> tuple[float, int]:
+    """By how much scores move apart, at most, if one record changes; and what the rate is for."""
+    heard: list[tuple[list[int], int]] = []
+    real = room.drawn
+
+    def listened(name: str, scores: Any, width: int, *given: Any, **more: Any) -> int:
+        heard.append((list(scores), width))
+        return real(name, scores, width, *given, **more)
+
+    with patch.context() as here:
+        here.setattr(room, "drawn", listened)
+        firsts = [np.nan] if neighbours == "zero_out" else ODD
+        for one in [*firsts, *ODD]:
+            if neighbours == "add_remove" and np.isnan(one):
+                run(draw, values[1:], neighbours)
+            else:
+                run(draw, np.append(one, values[1:]), neighbours)
+    bases = heard[: len(firsts)]
+    if neighbours == "add_remove":
+        bases = [pair for pair, one in zip(heard, firsts, strict=False) if np.isnan(one)]
+    most = 0
+    width = heard[0][1]
+    for base, _ in bases:
+        for other, _ in heard[len(firsts) :]:
+            moved = np.array(base, dtype=object) - np.array(other, dtype=object)
+            most = max(most, int(moved.max() - moved.min()))
+    return most, width
+
+
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
+@pytest.mark.parametrize(("draw", "values"), DRAWS)
+def test_one_record_moves_scores_apart_by_no_more_than_the_rate_is_for(
+    draw: Any, values: Any, neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replaced, emptied or taken away, by the worst values of a list; and some move them."""
+    most, width = spans(draw, values, neighbours, monkeypatch)
+    assert 0 < most <= width
+
+
+def test_a_score_of_twice_the_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above fails if a record counts three times in a quantile."""
+    real = room.quantile_scores
+
+    def thrice(*given: Any) -> Any:
+        scores, most = real(*given)
+        return [3 * score for score in scores], most
+
+    monkeypatch.setattr(room, "quantile_scores", thrice)
+    most, width = spans(*DRAWS[0], "replace_one", monkeypatch)
+    assert most > width
+
+
+def test_constants_are_near_the_best_at_any_scale() -> None:
+    """Median, ninth decile and mean count of 300 records at epsilon 1; ranges a million times too wide do no harm."""
+    medians = [run(DRAWS[0][0], VALUES, "replace_one", seed=seed) for seed in range(20)]
+    assert abs(np.median(medians) - np.median(VALUES)) < 0.1
+    tenths = [run(DRAWS[1][0], VALUES, "replace_one", epsilon=4.0, seed=seed) for seed in range(20)]
+    assert abs(np.mean(np.median(tenths) >= VALUES) - 0.9) < 0.03
+    means = [run(DRAWS[2][0], COUNTS, "replace_one", seed=seed) for seed in range(20)]
+    assert abs(np.median(means) / 3.0 - 1) < 0.1
