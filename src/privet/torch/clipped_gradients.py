@@ -18,6 +18,7 @@ from privet.torch.scratch import Scratch
 from privet.torch.uses import Use
 
 _BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
+_NOTHING = 2.0**-40  # a norm that is taken for none where parameters are counted
 _NUMBERS = 11_000_000  # that a micro-batch may form for its examples, so that they stay near; measured
 
 
@@ -137,8 +138,9 @@ class ClippedGradients:
             if isinstance(error, MemoryError | torch.OutOfMemoryError) and length(batch) <= 1:
                 raise  # a machine too small for one example is no example's own doing
             return self._add_halves(batch, sizes, rule, totals)
-        squared = torch.stack([use.squared_norms(self._scratch) for use in uses if use is not None] or [torch.zeros(1)])
-        norms = squared.sum(0, dtype=torch.float64).sqrt_()
+        used = [use.squared_norms(self._scratch) for use in uses if use is not None]
+        squared = torch.stack(used or [torch.zeros(1, dtype=torch.float64)])
+        norms = squared.sum(0).sqrt_()
         if not math.isfinite(float(norms.sum())):
             good = norms.isfinite().nonzero().squeeze(1)
             if not len(good):
@@ -177,15 +179,25 @@ class ClippedGradients:
 
 
 def _factors(norms: Tensor, squared: Tensor, rule: Bounding) -> Tensor:
-    """What to multiply each example's gradient by: a row for all parameters, or one for each that was used."""
+    """What to multiply each example's gradient by: a row for all parameters, or one for each that was used.
+
+    How many parameters share a clip is counted for each example by itself: what one uses must not change what others
+    add. A gradient that does not count is left out.
+    """
     if isinstance(rule, PerLayer):
-        mine = squared.double().sqrt()
-        return (rule.clip / math.sqrt(len(mine)) / mine).clamp_(max=1.0).mul_(_BELOW).float()
+        used = squared > _NOTHING**2
+        most = (rule.clip / (squared * used.sum(0)).sqrt_()).clamp_(max=1.0)
+        return _rounded(torch.where(used, most, 0.0))
     most = (rule.clip / norms).clamp_(max=1.0)
     chosen_by_rule = rule.factor(norms.cpu().numpy())
     if chosen_by_rule is not None:
         most = torch.minimum(most, torch.as_tensor(chosen_by_rule, dtype=most.dtype, device=most.device))
-    return (most * _BELOW).float()[None]
+    return _rounded(most)[None]
+
+
+def _rounded(factors: Tensor) -> Tensor:
+    """As float32, and no more: what is too small for it to hold well is nothing."""
+    return torch.where(factors < 2.0**-120, 0.0, factors * _BELOW).float()
 
 
 def _used(totals: list[Tensor], uses: list[Use | None]) -> Iterator[tuple[Tensor, Use]]:
