@@ -14,6 +14,7 @@ from privet.errors import InvalidParameter
 from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
 from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
+from privet.torch.remembering import Memory, check_memory
 from privet.torch.scratch import Scratch
 from privet.torch.uses import Use
 
@@ -80,11 +81,13 @@ class ClippedGradients:
         self.way = ""
         self._scratch = Scratch()
         self._watched: tuple[tuple[str, nn.Module], ...] = ()
+        self._modes: list[bool] = []
 
     def prove(self, batch: Any) -> None:
         """Check the model on made-up examples of the shapes and types of `batch`, whose values are not read."""
         self._way, self.way = prove(self.model, self.per_example, batch)
         self._watched = tuple(mixers(self.model))
+        self._modes = [module.training for module in self.model.modules()]
 
     @torch.no_grad()
     def sum(self, batch: Any, rule: Bounding, *, sizes: Tensor | None = None) -> ClippedSum:
@@ -92,10 +95,14 @@ class ClippedGradients:
         if self._way is None:
             self.prove(batch)
         self._check_unchanged()
+        if self._modes != [module.training for module in self.model.modules()]:
+            self.prove(batch)  # another model, as far as anybody knows
+        memory = Memory(self.model)
         totals = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in self.parameters]
         within = 0
         for examples, units in self._micro_batches(batch, sizes):
             within += self._add(examples, units, rule, totals)
+        check_memory(memory)
         return ClippedSum(tuple(totals), within)
 
     def _check_unchanged(self) -> None:
