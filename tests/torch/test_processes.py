@@ -28,17 +28,28 @@ torch.manual_seed(rank)  # other weights in each process: the first one's count
 model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
 generator = torch.Generator().manual_seed(5)
 data = torch.randn(200, 6, generator=generator), torch.randint(3, (200,), generator=generator)
-rule = 0.5 if clip == "fixed" else Adaptive(clip=0.5, count_noise=5.0)
+rule = 0.5 if clip in ("fixed", "resumed") else Adaptive(clip=0.5, count_noise=5.0)
 account = Account(Budget(epsilon=1.0 if clip == "refused" else 9.0, delta=1e-6), neighbours="zero_out", filter="renyi")
 try:
     run = PrivateTraining(
         model, torch.optim.SGD(model.parameters(), lr=0.5), data, loss=nn.CrossEntropyLoss(reduction="none"),
         epsilon=4, delta=1e-6, steps=6, batch_size=40, clip=rule, account=account if rank == 0 else None,
-        random=fixed_seed_invalidates_guarantee(3),
+        random=fixed_seed_invalidates_guarantee(3), journal=f"{folder}/steps" if clip == "resumed" else None,
     )
 except PrivetError as error:
     print(type(error).__name__)
     sys.exit(3)
+for batch in run:
+    run.step(batch)
+    if clip == "resumed" and run.steps_made == 3:
+        if rank == 0:
+            run.save(f"{folder}/last.pt")
+        distributed.barrier()
+        run = PrivateTraining.resume(
+            f"{folder}/last.pt", model, torch.optim.SGD(model.parameters(), lr=0.5), data, journal=f"{folder}/steps",
+            loss=nn.CrossEntropyLoss(reduction="none"), random=fixed_seed_invalidates_guarantee(4),
+        )
+        break
 for batch in run:
     run.step(batch)
 torch.save([model.state_dict(), run.guarantee.epsilon, run.steps_made], f"{folder}/{count}-{rank}.pt")
@@ -75,3 +86,13 @@ def test_the_number_of_processes_changes_nothing(clip: str, tmp_path: Path) -> N
 def test_a_refusal_stops_all_processes(tmp_path: Path) -> None:
     """Where the first process's account has not enough left, no other process trains, or waits for ever."""
     assert run(2, tmp_path, "refused") == [3, 3]
+
+
+@pytest.mark.medium
+def test_several_processes_resume_with_one_journal(tmp_path: Path) -> None:
+    """The first process counts the steps for all: a run that is resumed makes the rest of its plan, once."""
+    assert run(2, tmp_path, "resumed") == [0, 0]
+    found = [torch.load(tmp_path / f"2-{rank}.pt", weights_only=True) for rank in range(2)]
+    assert [made for _, _, made in found] == [6, 6]
+    assert all(torch.equal(value, found[1][0][name]) for name, value in found[0][0].items())
+    assert (tmp_path / "steps").read_bytes().splitlines()[1] == b"......"

@@ -14,10 +14,12 @@ from privet.errors import InvalidParameter
 from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
 from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
+from privet.torch.remembering import Memory, check_memory
 from privet.torch.scratch import Scratch
 from privet.torch.uses import Rows, Use
 
 _BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
+_NOTHING = 2.0**-40  # a norm that is taken for none where parameters are counted
 _NUMBERS = 11_000_000  # that a micro-batch may form for its examples, so that they stay near; measured
 
 
@@ -80,11 +82,13 @@ class ClippedGradients:
         self._scratch = Scratch()
         self._scales: list[Tensor] | None = None
         self._watched: tuple[tuple[str, nn.Module], ...] = ()
+        self._modes: list[bool] = []
 
     def prove(self, batch: Any) -> None:
         """Check the model on made-up examples of the shapes and types of `batch`, whose values are not read."""
         self._way, self.way = prove(self.model, self.per_example, batch)
         self._watched = tuple(mixers(self.model))
+        self._modes = [module.training for module in self.model.modules()]
 
     @torch.no_grad()
     def sum(
@@ -99,10 +103,14 @@ class ClippedGradients:
         if self._way is None:
             self.prove(batch)
         self._check_unchanged()
+        if self._modes != [module.training for module in self.model.modules()]:
+            self.prove(batch)  # another model, as far as anybody knows
+        memory = Memory(self.model)
         totals = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in self.parameters]
         within = 0
         for examples, units in self._micro_batches(batch, sizes):
             within += self._add(examples, units, rule, totals)
+        check_memory(memory)
         return ClippedSum(tuple(totals), within)
 
     def _check_unchanged(self) -> None:
@@ -147,8 +155,9 @@ class ClippedGradients:
             return self._add_halves(batch, sizes, rule, totals)
         if self._scales is not None:
             uses = [_scaled(use, scale, self._scratch) for use, scale in zip(uses, self._scales, strict=True)]
-        squared = torch.stack([use.squared_norms(self._scratch) for use in uses if use is not None] or [torch.zeros(1)])
-        norms = squared.sum(0, dtype=torch.float64).sqrt_()
+        used = [use.squared_norms(self._scratch) for use in uses if use is not None]
+        squared = torch.stack(used or [torch.zeros(1, dtype=torch.float64)])
+        norms = squared.sum(0).sqrt_()
         if not math.isfinite(float(norms.sum())):
             good = norms.isfinite().nonzero().squeeze(1)
             if not len(good):
@@ -187,15 +196,25 @@ class ClippedGradients:
 
 
 def _factors(norms: Tensor, squared: Tensor, rule: Bounding) -> Tensor:
-    """What to multiply each example's gradient by: a row for all parameters, or one for each that was used."""
+    """What to multiply each example's gradient by: a row for all parameters, or one for each that was used.
+
+    How many parameters share a clip is counted for each example by itself: what one uses must not change what others
+    add. A gradient that does not count is left out.
+    """
     if isinstance(rule, PerLayer):
-        mine = squared.double().sqrt()
-        return (rule.clip / math.sqrt(len(mine)) / mine).clamp_(max=1.0).mul_(_BELOW).float()
+        used = squared > _NOTHING**2
+        most = (rule.clip / (squared * used.sum(0)).sqrt_()).clamp_(max=1.0)
+        return _rounded(torch.where(used, most, 0.0))
     most = (rule.clip / norms).clamp_(max=1.0)
     chosen_by_rule = rule.factor(norms.cpu().numpy())
     if chosen_by_rule is not None:
         most = torch.minimum(most, torch.as_tensor(chosen_by_rule, dtype=most.dtype, device=most.device))
-    return (most * _BELOW).float()[None]
+    return _rounded(most)[None]
+
+
+def _rounded(factors: Tensor) -> Tensor:
+    """As float32, and no more: what is too small for it to hold well is nothing."""
+    return torch.where(factors < 2.0**-120, 0.0, factors * _BELOW).float()
 
 
 def _scaled(use: Use | None, scale: Tensor, scratch: Scratch) -> Use | None:

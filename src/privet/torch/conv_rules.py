@@ -10,7 +10,7 @@ from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.recording import NotRecorded, Recording
 from privet.torch.scratch import Scratch
-from privet.torch.uses import GHOST, Rows, Use, squares
+from privet.torch.uses import GHOST, Rows, Use, from_grams, lengths, squares
 
 
 class Convolved:
@@ -42,9 +42,11 @@ class Convolved:
         if self._instantiates:
             return squares(self.rows(scratch))
         windows, outputs = self._windows(scratch).squeeze(1), self.outputs.flatten(2)
-        grams = (windows.mT @ windows).flatten(1), (outputs.mT @ outputs).flatten(1)
+        first, second = windows.mT @ windows, outputs.mT @ outputs
+        most = (lengths(first, windows.shape[1]) * lengths(second, outputs.shape[1])).sum(1)
+        found = from_grams(first, second, most, lambda place: outputs[place] @ windows[place].mT)
         scratch.give_back(windows)
-        return (grams[0] * grams[1]).sum(1).clamp_(min=0)
+        return found
 
     def weighted(self, factors: Tensor) -> Tensor:
         if self._rows is not None:

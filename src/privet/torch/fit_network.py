@@ -127,7 +127,7 @@ def fit(
 @torch.no_grad()
 def measured(model: nn.Module, public: Examples, metrics: Mapping[str, Metric]) -> dict[str, float]:
     """The mean of each metric over public examples; what has no meaning for them is left out."""
-    training, device = model.training, next(model.parameters()).device
+    modes, device = [(module, module.training) for module in model.modules()], next(model.parameters()).device
     model.eval()
     found: dict[str, list[Tensor]] = {name: [] for name in metrics}
     try:
@@ -136,7 +136,8 @@ def measured(model: nn.Module, public: Examples, metrics: Mapping[str, Metric]) 
                 for name, metric in metrics.items():
                     found[name].append(metric(model, moved(part.batch, device)).double().reshape(-1))
     finally:
-        model.train(training)
+        for module, training in modes:  # each as it was: a layer may be frozen in evaluation mode
+            module.training = training
     values = {name: torch.cat(parts) for name, parts in found.items() if parts}
     return {name: float(value.mean()) for name, value in values.items() if value.numel()}
 

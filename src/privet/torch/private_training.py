@@ -26,7 +26,6 @@ from privet.torch.network_checkpoint import Checkpoint
 from privet.torch.network_checks import check_optimizer, losses_of, trainable
 from privet.torch.private_gradient import NoiseKind, PrivateGradient
 from privet.torch.processes import Processes
-from privet.torch.step_journal import StepJournal
 from privet.torch.training_plan import Phase, training_plan
 from privet.torch.weight_average import WeightAverage
 
@@ -168,11 +167,11 @@ class PrivateTraining:
         run = cls.__new__(cls)
         settings = {"micro_batch": micro_batch, "augment": augment, "noise": noise, "random": random}
         run._set_up(model, optimizer, source, losses, found.plan, found.batch_size, example, settings)
-        run._journal = StepJournal.reopen(journal, plan=facts.plan_digest(found.plan), run=found.run)
-        made = source.next_pass(facts.charged(run._journal, found.made), found.plan)
-        run._private.meter.resume(made, clips=found.clips)
+        run._journal, counted = facts.reopened(journal, found.plan, found.run, found.made)
+        run._private.meter.resume(source.next_pass(counted, found.plan), clips=found.clips)
         model.load_state_dict(found.model)
         optimizer.load_state_dict(dict(found.optimizer))
+        Processes().start_alike(model)
         run._average = None
         if found.average is not None:
             run._average = WeightAverage(trainable(model), decay=found.average["decay"])

@@ -23,6 +23,7 @@ from privet.torch.gradient_ways import (
     script_of,
 )
 from privet.torch.recording import Call, NotRecorded, Recording
+from privet.torch.remembering import Attributes, Memory, check_attributes, check_memory
 from privet.torch.softmax_regression import SoftmaxRegression
 from privet.torch.uses import Use
 
@@ -33,11 +34,10 @@ _CLOSE = 1e-3
 def prove(model: nn.Module, per_example: PerExample, batch: Any) -> tuple[Way, str]:
     """The fastest way that gives the gradients of a loop, and its name; refuses a model that mixes examples."""
     check_layers(model)
-    buffers = [buffer.clone() for buffer in model.buffers()]
+    memory = Memory(model, copy=True)
     with torch.random.fork_rng(devices=[]):
         made = made_up(batch, _SIZES[0])
-        _check_independence(model, per_example, made)
-        _check_buffers(model, buffers)
+        _check_independence(model, per_example, made, memory)
         expected = Looped(model, _still(per_example)).uses(made, None)
         closed = SoftmaxRegression.of(model, per_example, made)
         if closed is not None and _agrees(closed, made, expected):
@@ -85,8 +85,9 @@ def check_layers(model: nn.Module) -> None:
                 without noise. Use make_compatible(model), which switches them off.""")
 
 
-def _check_independence(model: nn.Module, per_example: PerExample, made: Any) -> None:
-    """Other values in the last example must leave the losses of all others as they are."""
+def _check_independence(model: nn.Module, per_example: PerExample, made: Any, memory: Memory) -> None:
+    """Other values in the last example must leave the losses of all others as they are, and the model too."""
+    attributes, kept = Attributes(model), []
     size = next(len(leaf) for leaf in tree_leaves(made) if isinstance(leaf, Tensor))
     losses = []
     for change in (None, 3.0, float("nan")):
@@ -94,8 +95,11 @@ def _check_independence(model: nn.Module, per_example: PerExample, made: Any) ->
         torch.manual_seed(7)
         with torch.no_grad():
             found = per_example(model, changed)
+        check_memory(memory)
         check_losses(found, size)
+        kept.append(attributes.changed())
         losses.append(found[:-1].double())
+    check_attributes(*kept[:2])
     for other in losses[1:]:
         if not torch.allclose(losses[0], other, rtol=1e-4, atol=1e-5, equal_nan=True):
             raise InvalidParameter("""Expected losses that depend on their own example alone, got a model or a loss that
@@ -113,19 +117,6 @@ def _changed(leaf: Any, by: float) -> Any:
     elif by == by:  # whole numbers have no NaN
         changed[-1] = 1 - changed[-1].long() if leaf.dtype != torch.bool else ~changed[-1]
     return changed
-
-
-def _check_buffers(model: nn.Module, before: list[Tensor]) -> None:
-    """Refuse buffers that a forward pass has changed; they are put back."""
-    changed = ""
-    for (name, buffer), old in zip(model.named_buffers(), before, strict=True):
-        if not torch.allclose(buffer, old, rtol=0, atol=0, equal_nan=True):
-            buffer.copy_(old)
-            changed = name
-    if changed:
-        raise InvalidParameter(f"""Expected buffers that a forward pass leaves alone, got {changed!r}, which it changes:
-            what it remembers of examples would be released without noise. Take it out of the model, or keep it
-            constant.""")
 
 
 def _script(model: nn.Module, per_example: PerExample, batch: Any) -> list[Call] | None:

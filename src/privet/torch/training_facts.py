@@ -12,6 +12,7 @@ from privet.privacy import Neighbours
 from privet.problems.facts import public_count
 from privet.sampling import Passes, Sampling
 from privet.torch.batch_source import Source
+from privet.torch.processes import Processes
 from privet.torch.step_journal import StepJournal
 
 
@@ -81,6 +82,19 @@ def charged(journal: StepJournal, made: int) -> int:
         raise InvalidParameter("""Expected a journal that counts at least the steps of the checkpoint, got fewer: it is
             an older copy, and nobody knows how many steps were made. Use the journal itself.""")
     return journal.steps
+
+
+def reopened(path: str | Path, plan: Plan, run: str, made: int) -> tuple[StepJournal | None, int]:
+    """The journal of a run, which the first of several processes keeps for all, and how many steps it counts."""
+
+    def first() -> StepJournal:
+        journal = StepJournal.reopen(path, plan=plan_digest(plan), run=run)
+        charged(journal, made)
+        return journal
+
+    here = Processes()
+    journal = here.once(first)
+    return journal, here.told(0 if journal is None else journal.steps)
 
 
 def plan_digest(plan: Plan) -> str:

@@ -4,7 +4,8 @@ A use never forms an ordinary gradient. It knows, for each example, the squared 
 factors c the sum Σ cᵢ gᵢ, each by the cheapest exact way. Row i of every tensor belongs to example i.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,10 +34,47 @@ class Use(Protocol):
         """All gᵢ, a row each, flattened; on scratch memory if there is any."""
 
 
+_LOST = 2.0**-62  # squares of float32 numbers below this lose bits, or are zero
+_LONG, _BLOCK = 1 << 16, 1 << 12  # added up one by one, the last of many small squares would be lost beside a large sum
+_DOUBT = 1e-3  # of what terms could amount to: where they cancel below that, their sum is mostly rounding
+_NOTHING = 2.0**-40
+
+
 def squares(rows: Tensor) -> Tensor:
-    """The squared l2 norm of each row; the fused norm is several times faster than a product with itself."""
-    norms: Tensor = torch.linalg.vector_norm(rows if rows.dim() == 2 else rows.reshape(rows.shape[0], -1), dim=1)
-    return norms.square_()
+    """The squared l2 norm of each row, in float64, and no less: what float32 squares lose is added to the norm.
+
+    The fused norm is several times faster than a product with itself.
+    """
+    flat = rows if rows.dim() == 2 else rows.reshape(rows.shape[0], -1)
+    long = flat.shape[1] // _BLOCK * _BLOCK if flat.shape[1] > _LONG else 0
+    norms: Tensor = torch.linalg.vector_norm(flat[:, long:], dim=1).double()
+    if long:
+        blocks = torch.linalg.vector_norm(flat[:, :long].unflatten(1, (-1, _BLOCK)), dim=2).double()
+        norms = torch.linalg.vector_norm(torch.cat([blocks, norms[:, None]], 1), dim=1)
+    return norms.add_(math.sqrt(flat.shape[1]) * _LOST).square_()
+
+
+def lengths(gram: Tensor, features: int) -> Tensor:
+    """The norms of the vectors of which a Gram matrix holds the inner products, rounded up where squares are lost."""
+    return gram.diagonal(dim1=1, dim2=2).double().sqrt_().add_(math.sqrt(features) * _LOST)
+
+
+def from_grams(first: Tensor, second: Tensor, most: Tensor, alone: Callable[[int], Tensor]) -> Tensor:
+    """Σ of the products of entries of two Gram matrices: the squared norm of each example's Σₜ uₜ ⊗ vₜ.
+
+    Terms of different signs leave the rounding of the largest one: a gradient of norm 300 can come out as 0. So where
+    less than a thousandth of `most`², of what they could amount to, is left, the gradient is formed, `alone`, and the
+    norm is raised by what rounding may add to the example's share in a sum over all.
+    """
+    found = (first * second).flatten(1).sum(1).double()
+    rounding = first.shape[0] * first.shape[1] * 2.0**-23
+    doubtful = found < _DOUBT * most.square()
+    if bool(doubtful.any()):
+        found = torch.where(doubtful, most.square(), found)  # no norm is more
+        for place in (doubtful & (most > _NOTHING)).nonzero().flatten().tolist():
+            formed = squares(alone(place).reshape(1, -1)).sqrt_()[0]
+            found[place] = (formed + rounding * most[place]).square_()
+    return found
 
 
 def positions(tensor: Tensor, last: int) -> Tensor:
@@ -98,8 +136,9 @@ class Product:
             return squares(self.inputs) * squares(self.outputs)
         if self._instantiates:
             return squares(self.rows(scratch))
-        grams = self.inputs @ self.inputs.mT, self.outputs @ self.outputs.mT
-        return (grams[0].flatten(1) * grams[1].flatten(1)).sum(1).clamp_(min=0)
+        first, second = self.inputs @ self.inputs.mT, self.outputs @ self.outputs.mT
+        most = (lengths(first, self.shape[1]) * lengths(second, self.shape[0])).sum(1)
+        return from_grams(first, second, most, lambda place: self.outputs[place].mT @ self.inputs[place])
 
     def weighted(self, factors: Tensor) -> Tensor:
         if self._rows is not None:
@@ -139,7 +178,14 @@ class Lookup:
             return squares(self.outputs)
         same = self.indices[:, :, None] == self.indices[:, None, :]
         grams = self.outputs @ self.outputs.mT
-        return (grams * same).flatten(1).sum(1).clamp_(min=0)
+        each = lengths(grams, self.outputs.shape[2])
+        most = ((same.double() @ each[:, :, None])[:, :, 0] * each).sum(1).sqrt_()
+        return from_grams(grams, same, most, self._alone)
+
+    def _alone(self, place: int) -> Tensor:
+        """The rows that one example asked for, with their gradients; each of them once."""
+        rows, places = self.indices[place].unique(return_inverse=True)
+        return self.outputs.new_zeros(len(rows), self.outputs.shape[2]).index_add_(0, places, self.outputs[place])
 
     def weighted(self, factors: Tensor) -> Tensor:
         scaled = (self.outputs * factors[:, None, None]).flatten(0, 1)
