@@ -94,6 +94,13 @@ def test_a_model_in_another_mode_is_tried_anew() -> None:
         engine.sum(batch, Clip(clip=1.0))
 
 
+def test_a_model_that_mixes_large_batches_only_is_refused() -> None:
+    """Examples are tried in a small batch and in a large one."""
+    model = Model(lambda model, x: x - x.mean(0) if len(x) > 16 else x)
+    with pytest.raises(InvalidParameter, match="mixes examples"):
+        ClippedGradients(model, losses).prove((torch.zeros(2, 4),))
+
+
 def test_measuring_leaves_every_layer_in_its_mode() -> None:
     """A layer frozen in evaluation mode stays so when public data are measured."""
     model = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2))
