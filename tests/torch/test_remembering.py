@@ -12,7 +12,7 @@ from torch import nn  # noqa: E402
 
 from privet.clipping import Clip  # noqa: E402
 from privet.errors import InvalidParameter  # noqa: E402
-from privet.torch import ClippedGradients, LossOf, fit  # noqa: E402
+from privet.torch import ClippedGradients, LossOf, PrivateTraining, fit  # noqa: E402
 
 
 class Model(nn.Module):
@@ -94,6 +94,13 @@ def test_a_model_in_another_mode_is_tried_anew() -> None:
         engine.sum(batch, Clip(clip=1.0))
 
 
+def test_a_model_that_mixes_large_batches_only_is_refused() -> None:
+    """Examples are tried in a small batch and in a large one."""
+    model = Model(lambda model, x: x - x.mean(0) if len(x) > 16 else x)
+    with pytest.raises(InvalidParameter, match="mixes examples"):
+        ClippedGradients(model, losses).prove((torch.zeros(2, 4),))
+
+
 def test_measuring_leaves_every_layer_in_its_mode() -> None:
     """A layer frozen in evaluation mode stays so when public data are measured."""
     model = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2))
@@ -110,3 +117,17 @@ def test_a_class_that_is_ignored_adds_nothing() -> None:
     engine = ClippedGradients(nn.Linear(4, 9), LossOf(nn.CrossEntropyLoss(reduction="none", ignore_index=5)))
     found = engine.sum((torch.randn(3, 4), torch.tensor([5, 5, 5])), Clip(clip=1.0))
     assert not any(gradient.any() for gradient in found.gradients)
+
+
+def test_a_failed_trial_quotes_no_example() -> None:
+    """What is no tensor is not made up but read: an error about it is not passed on."""
+    data = [{"x": torch.zeros(4), "text": "Ann has asthma"}] * 20
+    model = nn.Linear(4, 1)
+
+    def by_text(model: nn.Module, batch: Any) -> Any:
+        return model(batch["x"]).squeeze(1) * torch.tensor([{"": 1.0}[text] for text in batch["text"]])
+
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(InvalidParameter, match="KeyError") as caught:
+        PrivateTraining(model, optimizer, data, per_example=by_text, epsilon=1, delta=1e-6, steps=2, batch_size=5)
+    assert "Ann" not in str(caught.value)

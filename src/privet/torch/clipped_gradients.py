@@ -214,7 +214,7 @@ def _factors(norms: Tensor, squared: Tensor, rule: Bounding) -> Tensor:
 
 def _rounded(factors: Tensor) -> Tensor:
     """As float32, and no more: what is too small for it to hold well is nothing."""
-    return torch.where(factors < 2.0**-120, 0.0, factors * _BELOW).float()
+    return torch.threshold_(factors.mul_(_BELOW), 2.0**-120, 0.0).float()
 
 
 def _scaled(use: Use | None, scale: Tensor, scratch: Scratch) -> Use | None:

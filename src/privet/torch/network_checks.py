@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.utils._pytree import tree_leaves
 
 from privet.errors import InvalidParameter, PrivetError
 from privet.torch.augmentation import Augment
@@ -109,8 +110,12 @@ def try_on(engine: ClippedGradients, batch: Any, augment: Augment | None = None)
     except PrivetError:
         raise
     except Exception as error:  # noqa: BLE001  # a user's code may raise anything, and here no example is at stake
+        made_here = all(
+            isinstance(leaf, Tensor) for leaf in tree_leaves(batch)
+        )  # texts and the like are an example's own
+        said = f" ({str(error)[:200]})" if made_here else ""
         raise InvalidParameter(f"""Expected a model and a loss that take a batch of made-up examples, got
-            {type(error).__name__} ({str(error)[:200]}): they could not be tried before data is touched. Check shapes
+            {type(error).__name__}{said}: they could not be tried before data is touched. Check shapes
             and types; per_example=... takes a batch of any structure, example=... one of the right shape.""") from None
     if not torch.allclose(alone, together, rtol=1e-3, atol=1e-3, equal_nan=True):
         raise InvalidParameter("""Expected a loss that is the same for an example alone and among others, got another:

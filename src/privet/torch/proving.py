@@ -28,6 +28,7 @@ from privet.torch.softmax_regression import SoftmaxRegression
 from privet.torch.uses import Use
 
 _SIZES = (3, 5, 7, 11)
+_MANY = 40
 _CLOSE = 1e-3
 
 
@@ -37,7 +38,8 @@ def prove(model: nn.Module, per_example: PerExample, batch: Any) -> tuple[Way, s
     memory = Memory(model, copy=True)
     with torch.random.fork_rng(devices=[]):
         made = made_up(batch, _SIZES[0])
-        _check_independence(model, per_example, made, memory)
+        for size in (_SIZES[0], _MANY):  # a large batch may take a path of its own
+            _check_independence(model, per_example, made_up(batch, size), memory)
         expected = Looped(model, _still(per_example)).uses(made, None)
         closed = SoftmaxRegression.of(model, per_example, made)
         if closed is not None and _agrees(closed, made, expected):

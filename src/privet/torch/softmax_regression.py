@@ -44,7 +44,8 @@ class SoftmaxRegression:
         layers = list(model.children()) if type(model) is nn.Sequential else [model]
         loss = getattr(per_example, "loss", None)
         plain = type(loss) is nn.CrossEntropyLoss and loss.weight is None and not loss.label_smoothing
-        plain = plain and loss.ignore_index < 0  # a class that is left out would be trained on
+        if loss is None or getattr(loss, "ignore_index", 0) >= 0:
+            return None  # a class that is left out would be trained on
         if not (isinstance(per_example, LossOf) and plain and len(batch) == 2):
             return None
         *before, last = layers

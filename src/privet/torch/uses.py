@@ -49,7 +49,7 @@ def squares(rows: Tensor) -> Tensor:
     long = flat.shape[1] // _BLOCK * _BLOCK if flat.shape[1] > _LONG else 0
     norms: Tensor = torch.linalg.vector_norm(flat[:, long:], dim=1).double()
     if long:
-        blocks = torch.linalg.vector_norm(flat[:, :long].unflatten(1, (-1, _BLOCK)), dim=2).double()
+        blocks = torch.linalg.vector_norm(flat[:, :long].view(len(flat), -1, _BLOCK), dim=2).double()
         norms = torch.linalg.vector_norm(torch.cat([blocks, norms[:, None]], 1), dim=1)
     return norms.add_(math.sqrt(flat.shape[1]) * _LOST).square_()
 
@@ -184,7 +184,7 @@ class Lookup:
 
     def _alone(self, place: int) -> Tensor:
         """The rows that one example asked for, with their gradients; each of them once."""
-        rows, places = self.indices[place].unique(return_inverse=True)
+        rows, places = torch.unique(self.indices[place], return_inverse=True)
         return self.outputs.new_zeros(len(rows), self.outputs.shape[2]).index_add_(0, places, self.outputs[place])
 
     def weighted(self, factors: Tensor) -> Tensor:
