@@ -38,17 +38,26 @@ def code_in_place(model: Any, x: Any) -> None:
         model.code.lerp_(x.mean(0), 0.1)
 
 
+def code_as_data(model: Any, x: Any) -> None:
+    model.code.data.lerp_(x.mean(0), 0.1)
+
+
+def statistics(model: Any, x: Any) -> None:
+    nn.functional.batch_norm(x, model.sums, torch.ones(4), training=True)
+
+
 def keep(model: Any, x: Any) -> None:
     model.last = [x.detach()]
 
 
-@pytest.mark.parametrize("act", [code_in_place, keep])
+@pytest.mark.parametrize("act", [code_in_place, code_as_data, statistics, keep])
 def test_a_model_that_remembers_examples_is_refused(act: Any) -> None:
     """A frozen parameter or an attribute that a forward pass fills from examples is refused, and left as it was."""
     model = Model(act)
-    with pytest.raises(InvalidParameter, match=r"'code'|'last'"):
+    with pytest.raises(InvalidParameter, match=r"'code'|'last'|'sums'"):
         ClippedGradients(model, losses).prove((torch.zeros(2, 4),))
     assert torch.equal(model.code, torch.zeros(4))
+    assert torch.equal(model.sums, torch.zeros(4))
 
 
 def test_tables_that_are_renormalised_where_they_are_looked_up_are_refused() -> None:

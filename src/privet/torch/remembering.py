@@ -16,13 +16,13 @@ from privet.errors import InvalidParameter
 class Memory:
     """The parameters and buffers of a model as they are now, and whether they still are.
 
-    PyTorch counts how often a tensor was written to; that is compared, not the values. With `copy`, values are kept
-    too, and put back.
+    PyTorch counts how often a tensor was written to, but not through `.data` or by a batch norm: with `copy`, values
+    are kept and compared too, and put back.
 
     Examples
     --------
     >>> model = nn.BatchNorm1d(2)
-    >>> memory = Memory(model)
+    >>> memory = Memory(model, copy=True)
     >>> memory.changed()
     ''
     >>> _ = model(torch.randn(4, 2))
@@ -42,19 +42,26 @@ class Memory:
         """The name of a tensor that was written to or exchanged since; empty if there is none."""
         now = self._tensors()
         same = len(now) == len(self._held) and all(a is b for a, b in zip(now, self._held, strict=True))
-        if same and [_writes(tensor) for tensor in now] == self._written:
+        if same and [_writes(tensor) for tensor in now] == self._written and not self._others():
             return ""
         before = {id(tensor): writes for tensor, writes in zip(self._held, self._written, strict=True)}
-        named = [*self._model.named_parameters(), *self._model.named_buffers()]
-        return next((name for name, tensor in named if before.get(id(tensor)) != _writes(tensor)), "a part of it")
+        named, others = [*self._model.named_parameters(), *self._model.named_buffers()], self._others()
+        found = (name for name, t in named if before.get(id(t)) != _writes(t) or id(t) in others)
+        return next(found, "a part of it")
+
+    def _others(self) -> set[int]:
+        """Of tensors whose values are no longer those that were copied."""
+        pairs = zip(self._held, self._values, strict=False)
+        return {id(now) for now, value in pairs if not torch.allclose(now, value, rtol=0, atol=0, equal_nan=True)}
 
     @torch.no_grad()
     def put_back(self) -> None:
         """Every tensor as it was, if a copy was taken."""
         if not self._values:
             return
-        for tensor, writes, value in zip(self._held, self._written, self._values, strict=True):
-            if _writes(tensor) != writes:
+        others = self._others()
+        for tensor, value in zip(self._held, self._values, strict=True):
+            if id(tensor) in others:
                 tensor.copy_(value)
         for held, name, tensor in self._places:
             held[name] = tensor
