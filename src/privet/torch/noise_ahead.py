@@ -2,8 +2,9 @@
 
 import os
 import threading
+import weakref
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NoReturn
 
 import torch
@@ -13,15 +14,24 @@ from privet.errors import InvalidParameter
 from privet.torch.float_noise import FloatNoise, as_float32, check_stddev, no_copy, write_back
 
 _UNIT = check_stddev(1.0)
+_LIVE: "weakref.WeakSet[NoiseAhead]" = weakref.WeakSet()
+_FORKS_ARE_SEEN = threading.Event()
+
+
+def _before_fork() -> None:
+    """Let threads finish what they draw: a child would inherit whatever lock of a library they hold at that moment."""
+    for ahead in list(_LIVE):
+        ahead.settle()
 
 
 class NoiseAhead:
     """One buffer of standard normals, filled by a thread of its own between `prepare` and `add_`, and used once.
 
     Promise: no noise is used twice: it is given up before it is waited for, by one caller alone, and a forked child
-    neither waits for its parent's thread nor uses its parent's noise. Memory is one float32 buffer of `size`. Nothing
-    of it can be copied, pickled or put into a checkpoint. Words of a fixed seed are drawn when they are asked for, so
-    that a run that is repeated is the same run; so is all noise where there is one core only.
+    neither waits for its parent's thread nor uses its parent's noise; `os.fork` waits until nothing is being drawn.
+    Memory is one float32 buffer of `size`. Nothing of it can be copied, pickled or put into a checkpoint. Words of a
+    fixed seed are drawn when they are asked for, so that a run that is repeated is the same run; so is all noise where
+    there is one core only.
 
     Parameters
     ----------
@@ -44,6 +54,10 @@ class NoiseAhead:
         self.size = whole("size", size, because=because, use=use)
         self._worth = _cores() > 1 and not noise.why_invalid
         self._start()
+        _LIVE.add(self)
+        if not _FORKS_ARE_SEEN.is_set() and hasattr(os, "register_at_fork"):
+            _FORKS_ARE_SEEN.set()
+            os.register_at_fork(before=_before_fork)
 
     def _start(self) -> None:
         """Everything that a fork must not take along."""
@@ -77,6 +91,13 @@ class NoiseAhead:
             for tensor, row, part in zip(tensors, rows, parts, strict=True):
                 row.add_(part.to(row.device), alpha=scale)
                 write_back(tensor, row)
+
+    def settle(self) -> None:
+        """Wait until nothing is being drawn; what was drawn stays for the next `add_`."""
+        if self._process == os.getpid():
+            with self._lock:
+                if self._pending is not None:
+                    wait([self._pending])
 
     def _submit(self) -> Future[None]:
         """The filling of the buffer that is under way, or a new one; without a thread it is done on return."""
