@@ -128,7 +128,8 @@ def test_every_release_is_in_the_guarantee(kind: Any, neighbours: Neighbours) ->
     spent = {"final gradient": 0.6, "final Hessian": 0.25, "gradients' second moment": 0.1, "altered rows": 0.01}
     shares = [before[name] ** 2 * share for name, share in spent.items()]
     np.testing.assert_allclose(shares, shares[0])
-    assert fitted.confidence_intervals().low.shape == (3,)
+    seeded = model(kind, epsilon=2.0, delta=1e-6, neighbours=neighbours, random_state=1, **known).fit(X, y)
+    assert seeded.confidence_intervals().low.shape == (3,)  # fresh noise on the altered rows may refuse, now and then
 
 
 @pytest.mark.medium
