@@ -181,7 +181,7 @@ def test_the_table_names_columns_and_the_intercept() -> None:
     """From a data frame; wider for a higher level; without an intercept there is none; survives pickle and clone."""
     X, y = table(4000, 3)
     frame = pd.DataFrame(X, columns=["age", "dose"])
-    fitted = pickle.loads(pickle.dumps(model(LinearRegression).fit(frame, y)))
+    fitted = pickle.loads(pickle.dumps(model(LinearRegression, random_state=0).fit(frame, y)))
     narrow, wide = fitted.confidence_intervals(0.5), fitted.confidence_intervals(0.99)
     assert isinstance(narrow, Intervals)
     assert narrow.names == ("age", "dose", "intercept")
