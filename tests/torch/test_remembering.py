@@ -74,7 +74,9 @@ def test_what_is_computed_anew_from_shapes_alone_may_be_kept() -> None:
         model.positions = torch.arange(x.shape[1])
         return x + model.positions
 
-    ClippedGradients(Model(positions), losses).prove((torch.zeros(2, 4),))
+    engine = ClippedGradients(Model(positions), losses)
+    engine.prove((torch.zeros(2, 4),))
+    assert engine.way == "book-keeping"
 
 
 def test_a_buffer_that_begins_to_remember_is_refused() -> None:

@@ -11,10 +11,11 @@ a forked child, unless the fork happened while another thread compiled.
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
 _ROWS = 4096  # shares below 2^41, of so many records, are below 2^53
 _WORTH_LOADING = 2**24  # values in one sum that pay for loading the compiler, a fifth of a second, in a fit of 40 steps
 _WORTH_CALLING = 2**16  # values that pay for a call once that is done
@@ -44,12 +45,23 @@ def kernels() -> Kernels | None:
 
     Compiling takes a few seconds, once: the result is kept beside this file or in the user's cache.
     """
+    return trusted(_compiled, _right)
+
+
+def trusted(compiled: Callable[[bool], T], right: Callable[[T], bool]) -> T | None:
+    """What `compiled` makes, kept on the disk or, where that fails, not; None if it fails, or is not `right`.
+
+    Examples
+    --------
+    >>> trusted(lambda kept: 1 / 0, lambda made: True) is None
+    True
+    """
     for kept in (True, False):
         try:
-            made = _compiled(kept)
-            if _right(made):
+            made = compiled(kept)
+            if right(made):
                 return made
-        except Exception:  # noqa: BLE001, S112  # what only makes a sum faster must never stop one
+        except Exception:  # noqa: BLE001, S112  # what only makes a run faster must never stop one
             continue
     return None
 

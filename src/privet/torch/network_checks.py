@@ -13,24 +13,24 @@ from privet.torch.augmentation import Augment
 from privet.torch.clipped_gradients import ClippedGradients
 from privet.torch.gradient_ways import PerExample, part
 from privet.torch.proving import made_up
-from privet.torch.recording import Recording
+from privet.torch.recording import Recording, trainable
 from privet.torch.softmax_regression import LossOf
 
 Trainable = Mapping[str, nn.Parameter]
 
 
-def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
+def checked_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """The parameters that require gradients, by name; refused if there are none, or none that noise suits.
 
     Examples
     --------
-    >>> sorted(trainable(nn.Linear(2, 1)))
+    >>> sorted(checked_parameters(nn.Linear(2, 1)))
     ['bias', 'weight']
     """
     if not isinstance(model, nn.Module):
         raise InvalidParameter(f"""Expected a torch.nn.Module, got {type(model).__name__}: its parameters could not be
             found. Wrap it in a Module.""")
-    found = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    found = trainable(model)
     if not found:
         raise InvalidParameter("""Expected a model with parameters that require gradients, got none: nothing would be
             trained. Unfreeze what is to be trained: p.requires_grad_(True).""")
@@ -61,7 +61,7 @@ def check_optimizer(optimizer: Optimizer, model: nn.Module) -> None:
         raise InvalidParameter("""Expected an optimiser that asks for one gradient a step, got LBFGS: each further one
             would need its own noise and budget. Use SGD, Adam or AdamW.""")
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    missing = [name for name, p in trainable(model).items() if id(p) not in held]
+    missing = [name for name, p in checked_parameters(model).items() if id(p) not in held]
     if missing:
         raise InvalidParameter(f"""Expected an optimiser that holds all trainable parameters of the model, got one
             without {missing[0]!r}{f" and {len(missing) - 1} more" if len(missing) > 1 else ""}: budget would be spent

@@ -20,6 +20,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from privet.sums.compiled import trusted
+
 Singles = NDArray[np.float32]
 Halves = NDArray[np.int32]
 
@@ -89,14 +91,7 @@ def loops() -> Loops | None:
 
     Compiling takes a few seconds, once: the result is kept beside this file or in the user's cache.
     """
-    for kept in (True, False):
-        try:
-            made = _compiled(kept)
-            if _right(made):
-                return made
-        except Exception:  # noqa: BLE001, S112  # what only makes noise sooner must never stop a run
-            continue
-    return None
+    return trusted(_compiled, _right)
 
 
 def _compiled(kept: bool) -> Loops:

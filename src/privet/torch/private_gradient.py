@@ -21,7 +21,7 @@ from privet.torch.correlated_tensors import CorrelatedTensors
 from privet.torch.float_noise import FloatNoise
 from privet.torch.gradient_ways import PerExample
 from privet.torch.lattice_noise import FLOAT_SUMS, LatticeNoise
-from privet.torch.network_checks import check_precision, trainable, try_on
+from privet.torch.network_checks import check_precision, checked_parameters, try_on
 from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.processes import Processes
 from privet.torch.scaled_adam import ScaledAdam
@@ -81,7 +81,7 @@ class PrivateGradient:
         random: Random | None = None,
     ) -> None:
         self._batch_size, self._augment = batch_size, augment
-        self._size = sum(p.numel() for p in trainable(model).values())
+        self._size = sum(p.numel() for p in checked_parameters(model).values())
         self._engine = ClippedGradients(model, per_example, micro_batch=micro_batch)
         self.meter = Meter(plan, random=random)
         self._noise = noise(self.meter.random)

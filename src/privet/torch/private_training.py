@@ -23,9 +23,10 @@ from privet.torch.batches import Collate
 from privet.torch.float_noise import FloatNoise
 from privet.torch.gradient_ways import PerExample
 from privet.torch.network_checkpoint import Checkpoint
-from privet.torch.network_checks import check_optimizer, losses_of, trainable
+from privet.torch.network_checks import check_optimizer, losses_of
 from privet.torch.private_gradient import NoiseKind, PrivateGradient
 from privet.torch.processes import Processes
+from privet.torch.recording import trainable
 from privet.torch.training_plan import Phase, training_plan
 from privet.torch.weight_average import WeightAverage
 

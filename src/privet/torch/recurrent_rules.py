@@ -21,17 +21,17 @@ def lstm(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
 
 def gru(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     """`torch.gru`: output, last hidden states."""
-    return _stacked(recording, _gru_layer, input, *rest)
+    return _stacked(recording, _cells(_gru_cell), input, *rest)
 
 
 def rnn_tanh(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     """`torch.rnn_tanh`: output, last hidden states."""
-    return _stacked(recording, _plain_layer(torch.tanh), input, *rest)
+    return _stacked(recording, _cells(lambda x, h, _: torch.tanh(x + h)), input, *rest)
 
 
 def rnn_relu(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
     """`torch.rnn_relu`: output, last hidden states."""
-    return _stacked(recording, _plain_layer(torch.relu), input, *rest)
+    return _stacked(recording, _cells(lambda x, h, _: torch.relu(x + h)), input, *rest)
 
 
 def _stacked(
@@ -164,34 +164,24 @@ class _Lstm(torch.autograd.Function):
         return back.flatten(2), to_state, to_cell, None
 
 
-def _gru_layer(
-    recording: Recording, x: Tensor, states: tuple[Tensor, ...], weights: Sequence[Tensor]
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+def _cells(cell: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Layer:
+    """A layer whose next state follows from its projected input, its projected state and its state."""
 
-    inputs = _projected(recording, x, weights, None)
-    hidden, found = _at_least(states[0], x), []
-    bias = weights[3] if len(weights) == 4 else None
-    for now in inputs.unbind(0):
-        reset, update, new = now.chunk(3, 1)
-        from_reset, from_update, from_new = linear(recording, hidden, weights[1], bias).chunk(3, 1)
-        update = torch.sigmoid(update + from_update)
-        candidate = torch.tanh(new + torch.sigmoid(reset + from_reset) * from_new)
-        hidden = torch.lerp(candidate, hidden, update)
-        found.append(hidden)
-    return torch.stack(found), (hidden,)
-
-
-def _plain_layer(activation: Callable[[Tensor], Tensor]) -> Layer:
     def layer(
         recording: Recording, x: Tensor, states: tuple[Tensor, ...], weights: Sequence[Tensor]
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-
-        inputs = _projected(recording, x, weights, None)
         hidden, found = _at_least(states[0], x), []
         bias = weights[3] if len(weights) == 4 else None
-        for now in inputs.unbind(0):
-            hidden = activation(now + linear(recording, hidden, weights[1], bias))
+        for now in _projected(recording, x, weights, None).unbind(0):
+            hidden = cell(now, linear(recording, hidden, weights[1], bias), hidden)
             found.append(hidden)
         return torch.stack(found), (hidden,)
 
     return layer
+
+
+def _gru_cell(inputs: Tensor, states: Tensor, hidden: Tensor) -> Tensor:
+    reset, update, new = inputs.chunk(3, 1)
+    from_reset, from_update, from_new = states.chunk(3, 1)
+    candidate = torch.tanh(new + torch.sigmoid(reset + from_reset) * from_new)
+    return torch.lerp(candidate, hidden, torch.sigmoid(update + from_update))
