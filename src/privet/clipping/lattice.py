@@ -1,7 +1,7 @@
 """The lattice on which clipped sums live: integers times a public power of two."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,13 @@ class LatticeSum:
     step: float
     clip: float
     within: int = 0
+
+    def __add__(self, other: "LatticeSum") -> "LatticeSum":
+        """The sum over both lots of records, if they are bounded alike on one lattice."""
+        if (self.step, self.clip, self.units.shape) != (other.step, other.clip, other.units.shape):
+            raise InvalidParameter("""Expected two sums of one shape, clip and lattice, got others: they are not of
+                records that were bounded alike. Take both with the same theta, rule and max_records.""")
+        return replace(self, units=self.units + other.units, within=self.within + other.within)
 
     def __repr__(self) -> str:
         return f"LatticeSum(private, shape={self.units.shape}, step={self.step!r}, clip={self.clip!r})"

@@ -1,7 +1,6 @@
 """A linear model of people with many rows each: what is bounded, sampled and counted is a person."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,16 +47,23 @@ class GroupedProblem(LinearModel):
     Parameters
     ----------
     table, labels : the rows; private
-    people : a number for each row, of whom it belongs to, 0, 1, …; -1 leaves a row out; private
+    people : a number for each row, of whom it belongs to, 0, 1, …; -1 leaves a row out; private. Or the rows of people
+        with several, if `table` and `labels` are of the others alone
     """
 
     unit: Unit = "person"
 
     def __init__(
-        self, loss: Loss, table: Table, labels: Vector, people: IntArray, *, domain: ConvexSet, ridge: Penalty
+        self, loss: Loss, table: Table, labels: Vector, people: IntArray | People, *, domain: ConvexSet, ridge: Penalty
     ) -> None:
         super().__init__(loss, row_norm=table.row_norm, columns=table.shape[1], domain=domain, ridge=ridge)
-        self._table, self._labels, self._people = split_people(table, labels, people)
+        split = (table, labels, people) if isinstance(people, People) else split_people(table, labels, people)
+        self._table, self._labels, self._people = split
+
+    @property
+    def split(self) -> tuple[Table, Vector, People]:
+        """Rows and labels of people with one row, and the others' rows. Private."""
+        return self._table, self._labels, self._people
 
     @property
     def records(self) -> int:
@@ -80,7 +86,7 @@ class GroupedProblem(LinearModel):
     def moment_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
         """Sum over people of the mean of x xᵀ; one person moves it by at most row_norm² in Frobenius norm. Private."""
         check_count(self.records, 2**31)
-        return _both(gram_sum(self._table), gram_sum(self._people.table, weights=row_weights(self._people)))
+        return gram_sum(self._table) + gram_sum(self._people.table, weights=row_weights(self._people))
 
     def _map_tables(self, change: Callable[[Table], Table]) -> None:
         people = self._people
@@ -89,17 +95,15 @@ class GroupedProblem(LinearModel):
     def _sum(self, derivative: Any, theta: Vector, rule: Bounding, indices: Batch, max_records: int) -> LatticeSum:
         alone, several = self._chosen(indices, max_records)
         table, shape, most = self._table, self.shape, max_records
-        return _both(
-            glm_sum(derivative, table, self._labels, theta, rule=rule, indices=alone, shape=shape, max_records=most),
-            people_sum(derivative, self._people, theta, rule=rule, chosen=several, shape=shape, max_records=most),
+        one = glm_sum(derivative, table, self._labels, theta, rule=rule, indices=alone, shape=shape, max_records=most)
+        return one + people_sum(
+            derivative, self._people, theta, rule=rule, chosen=several, shape=shape, max_records=most
         )
 
     def _scalars(self, scalar: Any, theta: Vector, clip: float, indices: Batch, max_records: int) -> LatticeSum:
         alone, several = self._chosen(indices, max_records)
-        return _both(
-            scalar_sum(scalar, self._table, self._labels, theta, clip=clip, indices=alone, max_records=max_records),
-            people_scalar_sum(scalar, self._people, theta, clip=clip, chosen=several, max_records=max_records),
-        )
+        one = scalar_sum(scalar, self._table, self._labels, theta, clip=clip, indices=alone, max_records=max_records)
+        return one + people_scalar_sum(scalar, self._people, theta, clip=clip, chosen=several, max_records=max_records)
 
     def _chosen(self, indices: Batch, max_records: int) -> tuple[IntArray | None, IntArray | None]:
         """Of the people at `indices`, those with one row and those with several, by their places among those."""
@@ -119,8 +123,3 @@ def numbered(groups: Any, rows: int) -> IntArray:
             "Pass one label a row."  # how many is private
         )
     return people
-
-
-def _both(one: LatticeSum, other: LatticeSum) -> LatticeSum:
-    """Two sums of one lattice, as one."""
-    return replace(one, units=one.units + other.units, within=one.within + other.within)

@@ -18,9 +18,19 @@ from privet.losses import Loss, Ridge, WeightedLoss
 from privet.losses.ridge import Penalty
 from privet.privacy import Unit
 from privet.problems.protocol import Batch
-from privet.sums import Table, bounded_table, curvature_sum, glm_sum, gram_sum, scalar_sum, scores
+from privet.sums import (
+    Table,
+    bounded_table,
+    curvature_sum,
+    glm_sum,
+    gram_sum,
+    norm_counts,
+    sandwich_sums,
+    scalar_sum,
+    scores,
+)
 
-_Pointwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+Pointwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 _Part = Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -132,12 +142,12 @@ class LinearModel(ABC):
 
     @abstractmethod
     def _sum(
-        self, derivative: _Pointwise, theta: Vector, rule: Bounding, indices: Batch, max_records: int
+        self, derivative: Pointwise, theta: Vector, rule: Bounding, indices: Batch, max_records: int
     ) -> LatticeSum:
         """Sum of derivative(⟨x, θ⟩, y)·x, each record's (or person's) share bounded by the rule."""
 
     @abstractmethod
-    def _scalars(self, scalar: _Pointwise, theta: Vector, clip: float, indices: Batch, max_records: int) -> LatticeSum:
+    def _scalars(self, scalar: Pointwise, theta: Vector, clip: float, indices: Batch, max_records: int) -> LatticeSum:
         """Sum of scalar(⟨x, θ⟩, y), each record's (or person's) share cut to ±clip."""
 
     def _paired(self, one: Vector, other: Vector) -> tuple[Vector, _Part, _Part]:
@@ -189,9 +199,32 @@ class LinearProblem(LinearModel):
         if not isinstance(self.loss, WeightedLoss):
             return gram_sum(self.table)
         start = np.zeros(self.table.shape[1])
-        return curvature_sum(
-            lambda z, y: y[:, 1], self.table, self.labels, start, smoothness=1.0, max_records=max_records
-        )
+        return self.curvature_sum(lambda z, y: y[:, 1], start, smoothness=1.0, max_records=max_records)
+
+    def curvature_sum(
+        self,
+        curvature: Pointwise,
+        theta: Vector,
+        *,
+        smoothness: float,
+        indices: Batch = None,
+        max_records: int = MOST_RECORDS,
+    ) -> LatticeSum:
+        """Σ h x xᵀ ÷ smoothness, h = curvature(⟨x, θ⟩, y); as the function of that name says. Private."""
+        some, most = self.among(indices), max_records
+        return curvature_sum(curvature, some.table, some.labels, theta, smoothness=smoothness, max_records=most)
+
+    def sandwich_sums(
+        self, theta: Vector, *, clip: float, smoothness: float, max_records: int = MOST_RECORDS
+    ) -> tuple[LatticeSum, LatticeSum]:
+        """Curvatures and squared gradients, as the function of that name says. Private."""
+        slope, bend, known = self.loss.derivative, self.loss.curvature, (self.table, self.labels, theta)
+        return sandwich_sums(slope, bend, *known, clip=clip, smoothness=smoothness, max_records=max_records)
+
+    def norm_counts(self, theta: Vector, *, edges: Vector, max_records: int = MOST_RECORDS) -> LatticeSum:
+        """Records by the length of their gradient, as the function of that name says. Private."""
+        known = self.table, self.labels, theta
+        return norm_counts(self.loss.derivative, *known, edges=edges, max_records=max_records)
 
     def plain_gradient(self, theta: Vector) -> Vector:
         X = self.table.units.astype(np.float64)  # whole numbers: exact

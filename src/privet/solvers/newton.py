@@ -29,7 +29,6 @@ from privet.solvers.newton_direction import (
 )
 from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.updates import GradientStep
-from privet.sums import curvature_sum
 
 _TURN = "one record turns the inverse Hessian by at most k/(l^2 + lk), k its curvature and l what is added to it"
 
@@ -121,9 +120,7 @@ class Newton(DescentSolver):
                 meter.skip(DIRECTIONS)
                 return np.zeros_like(gradient)
             meter.open(DIRECTIONS, count=problem.records)
-            moments = curvature_sum(
-                curvature, problem.table, problem.labels, point, smoothness=smoothness, max_records=most
-            )
+            moments = problem.curvature_sum(curvature, point, smoothness=smoothness, max_records=most)
             found = newton_direction(
                 moments, gradient, scale=smoothness / plan.count, damping=damping, error=sensitivity
             )

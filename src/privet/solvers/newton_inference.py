@@ -18,7 +18,6 @@ from privet.problems import Facts, LinearProblem, Problem, facts_of
 from privet.solvers.fixed_hessian import check_smooth
 from privet.solvers.gradient import check_problem
 from privet.solvers.solver import Releases
-from privet.sums import norm_counts, sandwich_sums
 
 NORMS = "gradient norms"
 GRADIENT = "final gradient"
@@ -226,16 +225,7 @@ class NewtonInference:
         total = problem.gradient_sum(theta, rule=Clip(clip=clip), max_records=most)
         gradient = meter.noisy(GRADIENT, total)
         meter.open(BREAD, count=problem.records)
-        bread, meat = sandwich_sums(
-            problem.loss.derivative,
-            problem.loss.curvature,
-            problem.table,
-            problem.labels,
-            theta,
-            clip=clip,
-            smoothness=smoothness,
-            max_records=most,
-        )
+        bread, meat = problem.sandwich_sums(theta, clip=clip, smoothness=smoothness, max_records=most)
         hessian = smoothness * meter.noisy_symmetric(BREAD, bread)
         meter.open(MEAT, count=problem.records)
         moment = meter.noisy_symmetric(MEAT, meat)
@@ -259,9 +249,7 @@ class NewtonInference:
         """The clip, from noisy counts of gradient norms; public."""
         edges = self.clip * 2.0 ** (-np.arange(1, _BINS + 1) / 2)
         meter.open(NORMS, count=problem.records)
-        counts = norm_counts(
-            problem.loss.derivative, problem.table, problem.labels, theta, edges=edges, max_records=max_records
-        )
+        counts = problem.norm_counts(theta, edges=edges, max_records=max_records)
         longer = np.cumsum(meter.noisy_counts(NORMS, counts.units, unit=counts.step))  # than each edge
         clear = longer > _BELIEVED * meter.noise_stddev(NORMS) * np.sqrt(np.arange(1, _BINS + 1))
         first = int(np.argmax(clear)) if clear.any() else 0

@@ -19,7 +19,6 @@ from privet.solvers.fixed_hessian import check_smooth
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.solver import Releases, Result, Start, ready
 from privet.solvers.updates import GradientStep, UpdateRule
-from privet.sums import curvature_sum
 
 PILOT, CURVATURE = "pilot gradients", "curvature"
 _MORE = 8.0  # batches that the one for the Hessian is as large as
@@ -138,10 +137,8 @@ class PilotNewton(DescentSolver):
         """Newton steps on all records with the curvature that a batch has at θ, which is released here."""
         gradient = PrivateGradient(problem, meter)
         loss, smoothness, most = problem.loss, problem.loss.smoothness() or 0.0, plan.max_records(CURVATURE)
-        sample = problem.among(meter.open(CURVATURE, count=problem.records))
-        total = curvature_sum(
-            loss.curvature, sample.table, sample.labels, theta, smoothness=smoothness, max_records=most
-        )
+        batch = meter.open(CURVATURE, count=problem.records)
+        total = problem.curvature_sum(loss.curvature, theta, smoothness=smoothness, indices=batch, max_records=most)
         noisy = meter.noisy_symmetric(CURVATURE, total)
         blur = self.floor * math.sqrt(2 * len(noisy)) * meter.noise_stddev(CURVATURE)
         values, vectors = np.linalg.eigh(noisy)
