@@ -5,7 +5,8 @@ PrivetError
 ├── NoProvenBound      (also a ValueError)  nobody has proved a bound for this pairing
 ├── RuleOutOfRange     (also a ValueError)  a lecture's rule, asked where it is false
 ├── EventFormat        (also a ValueError)  JSON that is not an event of this version
-└── PlanFormat         (also a ValueError)  JSON that is not a plan of this version, or was edited
+├── PlanFormat         (also a ValueError)  JSON that is not a plan of this version, or was edited
+└── EngineFailure      (also a RuntimeError)  a cluster, a worker or a part that failed while sums were taken
 Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
 LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
 NetworkDrive           (a UserWarning)      an account whose file may not be locked against other machines
@@ -42,6 +43,10 @@ class EventFormat(PrivetError, ValueError):
 
 class PlanFormat(PrivetError, ValueError):
     """Text that does not describe a plan that this version of privet understands, or that was edited."""
+
+
+class EngineFailure(PrivetError, RuntimeError):
+    """A cluster, a worker or a part failed while sums were taken; what was charged stays charged."""
 
 
 class Interrupted(KeyboardInterrupt):

@@ -1,0 +1,8 @@
+"""The same sums out of core and on clusters: rows are encoded once, then only coefficients and integers travel."""
+
+from privet.engines.cache import Cache
+from privet.engines.engine import Engine, Stream
+from privet.engines.part import Part
+from privet.engines.parted_glm import parted_glm
+
+__all__ = ["Cache", "Engine", "Part", "Stream", "parted_glm"]

@@ -1,0 +1,97 @@
+"""Where a table comes from that does not fit in memory: Parquet files by row groups."""
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from privet.engines.part import Fingerprint, Part
+from privet.errors import InvalidParameter
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A file, a folder of files, a pattern, or several of them."""
+
+_ENDS = (".parquet", ".pq", ".parq")
+_ROWS = 1 << 22  # of a part, about
+
+
+def source_parts(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, whole: bool = False
+) -> list[Part]:
+    """The parts of a table in Parquet files: a file, a folder of them, a pattern, or several; row groups of some
+    million rows each, or with `whole` one file each, as people's rows must be together.
+
+    All files must have the same columns of the same types, which is public and read off their footers.
+
+    Examples
+    --------
+    >>> source_parts("nothing/*.parquet")
+    Traceback (most recent call last):
+        ...
+    privet.errors.InvalidParameter: Expected Parquet files, got none at 'nothing/*.parquet': there is nothing to \
+learn from. Pass a file, a folder of .parquet files, or a pattern.
+    """
+    import pyarrow.parquet as pq
+
+    files = parquet_files(paths)
+    first, found = pq.read_schema(files[0]), []
+    for file in files:
+        with pq.ParquetFile(file) as opened:
+            if not opened.schema_arrow.equals(first):
+                raise InvalidParameter(f"""Expected Parquet files of one table, with the same columns and types, got
+                    {Path(file).name!r} with others than {Path(files[0]).name!r}: records would be mixed up. Convert
+                    the files first.""")
+            print_of = Fingerprint.of(file)
+            if whole:
+                found.append(Part(file, print_of))
+                continue
+            sizes = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
+            found += [Part(file, print_of, groups) for groups in _runs(sizes)]
+    return found
+
+
+def source_blocks(part: Part, columns: Sequence[str], *, rows: int | None = None) -> Iterator[Any]:
+    """The columns of a part of the source as Arrow tables of at most so many rows; all in one for None. Private."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(part.path, memory_map=True) as opened:
+        groups = list(range(opened.metadata.num_row_groups) if part.groups is None else part.groups)
+        if rows is None:
+            yield opened.read_row_groups(groups, columns=list(columns))
+            return
+        for batch in opened.iter_batches(batch_size=rows, row_groups=groups, columns=list(columns)):
+            yield pa.table(batch)
+
+
+def parquet_files(paths: Paths) -> list[str]:
+    """The files, in the order of their names; of a folder, those that are Parquet by name."""
+    many = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found: list[str] = []
+    for each in (os.fspath(path) for path in many):
+        if os.path.isdir(each):
+            found += sorted(
+                str(p) for p in Path(each).iterdir() if p.suffix in _ENDS and not p.name.startswith(("_", "."))
+            )
+        else:
+            found += sorted(glob.glob(each)) if glob.has_magic(each) else [each] * os.path.isfile(each)
+    if not found or len(set(found)) < len(found):
+        what = "none" if not found else "one of them twice"
+        shown = ", ".join(repr(os.fspath(each)) for each in many[:3])
+        raise InvalidParameter(f"""Expected Parquet files, got {what} at {shown}: there is nothing to learn from. Pass a
+            file, a folder of .parquet files, or a pattern.""")
+    return [os.path.abspath(file) for file in found]
+
+
+def _runs(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Row groups next to each other, together of about a part's size."""
+    found: list[list[int]] = [[]]
+    rows = 0
+    for group, size in enumerate(sizes):
+        if found[-1] and rows + size > _ROWS:
+            found.append([])
+            rows = 0
+        found[-1].append(group)
+        rows += size
+    return [tuple(run) for run in found if run]
