@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privet.data.cells import Cells, Coded, Numbers
+from privet.data.cells import Cells, Coded, Numbers, RawNumbers
 from privet.data.columns import array_of, cells_of, column_of, declared_as, is_of, names_of, rows_of, usual_width
 from privet.errors import InvalidParameter
 
@@ -37,6 +37,36 @@ class MadeRows(ABC):
     @abstractmethod
     def __getitem__(self, part: slice | NDArray[np.int64]) -> NDArray[np.float64]:
         """The rows of a slice, or at some places: an array that nobody else holds."""
+
+
+class FrameRows(MadeRows):
+    """The rows of a frame of pandas, polars or pyarrow, made as they are asked for: its columns are not copied.
+
+    Promise: as `matrix` reads them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> FrameRows(pa.table({"age": [31, 44], "height": [1.6, float("inf")]}))[:].tolist()
+    [[31.0, 1.6], [44.0, nan]]
+    """
+
+    def __init__(self, frame: Any, *, name: str = "X") -> None:
+        columns = _checked_columns(frame, names_of(frame) or [], name)
+        self._columns = [RawNumbers().read(cells_of(column, name=name)) for column in columns]
+        self.shape = frame.shape[0], len(columns)
+        _check_width(self.shape[1], name)
+
+    def __getitem__(self, part: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+        count = len(range(self.shape[0])[part]) if isinstance(part, slice) else len(part)
+        rows = np.empty((count, self.shape[1]))
+        with np.errstate(all="ignore"):
+            for place, values in enumerate(self._columns):
+                rows[:, place] = values[part]
+        infinite = np.isinf(rows)
+        if infinite.any():
+            rows[infinite] = np.nan
+        return rows
 
 
 def matrix(X: Any, *, name: str = "X", columns: int | None = None) -> Any:
@@ -160,15 +190,21 @@ def _from_sparse(data: Any, name: str) -> Any:
 
 
 def _from_frame(data: Any, names: list[str], name: str) -> NDArray[Any]:
-    columns = [column_of(data, place) for place in range(len(names))]
-    for label, column in zip(names, columns, strict=True):
-        _check_type(column, name, where=f" in column {label!r}")
+    columns = _checked_columns(data, names, name)
     if is_of(data, "pandas", "DataFrame") and len(set(data.dtypes)) == 1 and isinstance(data.dtypes.iloc[0], np.dtype):
         return _from_array(data.to_numpy(), name)
     found = np.empty((data.shape[0], len(columns)))
     for place, column in enumerate(columns):
         found[:, place] = Numbers().read(cells_of(column, name=name))
     return found
+
+
+def _checked_columns(data: Any, names: list[str], name: str) -> list[Any]:
+    """The columns of a frame, refused by what they are declared to be."""
+    columns = [column_of(data, place) for place in range(len(names))]
+    for label, column in zip(names, columns, strict=True):
+        _check_type(column, name, where=f" in column {label!r}")
+    return columns
 
 
 def _from_rows(rows: list[Any], width: int | None, name: str) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from privet.data.floats import FrameRows
 from privet.engines.cache import Cache
 from privet.engines.engine import Engine, Stream
 from privet.engines.part import Part
@@ -37,7 +38,9 @@ class GlmEncoder:
         rows = max(1 << 12, _BYTES // (8 * len(self.columns))) if self.groups is None else None
         for block in source_blocks(part, read, rows=rows):
             whose = {} if self.groups is None else {"groups": block.column(self.groups)}
-            X, y = block.select(list(self.columns)), block.column(self.target)
+            X: Any = block.select(list(self.columns))
+            X = X if self.features is not None else FrameRows(X)  # whole for a map, which sees many rows at a time
+            y = block.column(self.target)
             yield glm(self.loss, X, y, row_norm=self.row_norm, features=self.features, **whose)
 
 

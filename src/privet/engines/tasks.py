@@ -18,6 +18,7 @@ from privet.errors import EngineFailure
 from privet.losses import Loss
 from privet.problems import GroupedProblem, LinearProblem
 from privet.problems.parted import Ask, added
+from privet.sums.compiled import kernels
 
 Encoder = Callable[[Part], Iterable[LinearProblem | GroupedProblem]]
 """From a part of the source to problems of its records, a block each; a value to be sent. It raises on no cell."""
@@ -37,6 +38,7 @@ class Total:
     loss: Loss
 
     def __call__(self, shares: Sequence[tuple[Part, IntArray | None]]) -> tuple[LatticeSum, ...]:
+        kernels()  # what one part alone might not pay for
         return added([self.ask.of(open_part(part, self.loss), places) for part, places in shares])
 
     def __repr__(self) -> str:
