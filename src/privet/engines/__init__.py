@@ -2,7 +2,8 @@
 
 from privet.engines.cache import Cache
 from privet.engines.engine import Engine, Stream
+from privet.engines.files import Files
 from privet.engines.part import Part
 from privet.engines.parted_glm import parted_glm
 
-__all__ = ["Cache", "Engine", "Part", "Stream", "parted_glm"]
+__all__ = ["Cache", "Engine", "Files", "Part", "Stream", "parted_glm"]
