@@ -135,6 +135,7 @@ def test_a_part_that_was_changed_stops_the_run(engine: Dealt, tmp_path: Path) ->
         there.moment_sum()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
 def test_an_estimator_on_dask_is_the_one_in_memory(engine: Dealt, tmp_path: Path) -> None:
     """A whole fit, scales learnt and steps taken on workers, one of which is killed: coefficients, plan and guarantee
