@@ -2,4 +2,11 @@
 
 import importlib.util
 
-collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["privet/torch/*"]
+_NEEDED = {
+    "torch": ["privet/torch/*"],
+    "distributed": ["privet/engines/dask_*.py"],
+    "pyarrow": ["privet/engines/plain_columns.py"],
+}
+collect_ignore_glob = [
+    pattern for extra, patterns in _NEEDED.items() if not importlib.util.find_spec(extra) for pattern in patterns
+]

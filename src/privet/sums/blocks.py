@@ -1,8 +1,10 @@
 """Records a block at a time, in as many threads as pay; what a block is made of never shows in a sum."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, reduce
 from itertools import pairwise
 from typing import Any
@@ -20,6 +22,7 @@ _BLOCK = 2**19  # values a block of floats holds: four megabytes, well inside th
 _MOST_ROWS = 4096  # so that a block's shares, below 2^41 each, sum exactly in floats
 _NARROW = 4  # blocks of 16-bit rows are so many times longer: less talk between threads, and as many bytes
 _BLAS_ALONE = 2**15  # values below which BLAS keeps to one thread by itself; above, its threads wait for each other
+_MOST: ContextVar[int | None] = ContextVar("threads", default=None)
 _WORTH_A_THREAD = 2**21  # values below which a second thread costs more than it brings
 
 
@@ -135,7 +138,24 @@ def _lot(table: Table, labels: Vector, indices: IntArray | None, first: int, las
 def workers_for(values: int, blocks: int, threads: int | None) -> int:
     """How many threads are worth it."""
     wanted = min(blocks, values // _WORTH_A_THREAD if threads is None else threads)
-    return max(1, min(wanted, os.cpu_count() or 1) if threads is None and wanted > 1 else wanted)
+    return max(1, min(wanted, _MOST.get() or os.cpu_count() or 1) if threads is None and wanted > 1 else wanted)
+
+
+@contextmanager
+def threads_at_most(count: int) -> Iterator[None]:
+    """Sums in here, unless told otherwise, take no more threads: where each core has a task of its own, one.
+
+    Examples
+    --------
+    >>> with threads_at_most(1):
+    ...     workers_for(2**30, blocks=100, threads=None)
+    1
+    """
+    token = _MOST.set(count)
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
 
 
 def pooled(
