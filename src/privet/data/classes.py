@@ -65,8 +65,7 @@ def places(y: Any, classes: Any, rows: int | None = None, *, name: str = "y") ->
     >>> places(["no", None, "Jane Doe", "yes"], ["no", "yes"])
     array([ 0., nan, nan,  1.])
     """
-    book = _Book(labels(classes, name="classes").tolist())
-    return book.read(_cells(y, rows, name))
+    return class_book(classes).read(_cells(y, rows, name))
 
 
 def class_list(y: Any, *, name: str = "y") -> NDArray[Any]:
@@ -112,6 +111,17 @@ def _typed(found: list[Any], kinds: Counter[str]) -> NDArray[Any]:
     if usual != "float" and all(key == int(key) for key in found):
         return np.array([int(key) for key in found], dtype=None if found else np.int64)
     return np.array([float(key) for key in found], dtype=np.float64)
+
+
+def class_book(classes: Any) -> Reader:
+    """The reader of labels by a public list of classes: `places` is what it reads.
+
+    Examples
+    --------
+    >>> class_book(["no", "yes"]).read(["yes", "Jane Doe"])
+    array([ 1., nan])
+    """
+    return _Book(labels(classes, name="classes").tolist())
 
 
 class _Book(Reader):

@@ -38,6 +38,7 @@ class Cache:
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, *, keep: bool = False) -> None:
+        self._root = folder
         root = Path(tempfile.mkdtemp(prefix="privet-")) if folder is None else private_folder(folder)
         if folder is not None:
             _clear(root)
@@ -60,6 +61,10 @@ class Cache:
             half.with_name(half.name + _LOCK).unlink(missing_ok=True)
             os.close(lock)
         return found
+
+    def beside(self) -> "Cache":
+        """Another folder in the same place, kept or deleted alike."""
+        return Cache(self._root, keep=self._finalizer is None)
 
     def close(self) -> None:
         """Delete the rows, unless they are to be kept."""

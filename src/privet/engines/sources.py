@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from privet.arrays import IntArray
 from privet.engines.part import Fingerprint, Part
 from privet.errors import InvalidParameter
 
@@ -61,8 +64,25 @@ def source_blocks(part: Part, columns: Sequence[str], *, rows: int | None = None
         if rows is None:
             yield opened.read_row_groups(groups, columns=list(columns))
             return
+        found = False
         for batch in opened.iter_batches(batch_size=rows, row_groups=groups, columns=list(columns)):
+            found = True
             yield pa.table(batch)
+        if not found:  # a part without rows is one of none, not none at all
+            yield opened.schema_arrow.empty_table().select(list(columns))
+
+
+def source_counts(parts: Sequence[Part]) -> IntArray:
+    """How many rows each part has, by the footers; private under "add_remove"."""
+    import pyarrow.parquet as pq
+
+    found = []
+    for part in parts:
+        with pq.ParquetFile(part.path) as opened:
+            known = opened.metadata
+            groups = range(known.num_row_groups) if part.groups is None else part.groups
+            found.append(sum(known.row_group(i).num_rows for i in groups))
+    return np.array(found, dtype=np.int64)
 
 
 def parquet_files(paths: Paths) -> list[str]:

@@ -14,12 +14,16 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from privet.arrays import Vector
 from privet.data import class_list, labels, places
+from privet.data.cells import Reader
+from privet.data.classes import class_book
+from privet.data.elsewhere import each_alone
 from privet.errors import InvalidParameter
+from privet.estimators.hinges import hinges
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.preparing import Posed, Records
-from privet.estimators.weights import balanced, class_count_release, class_factors
-from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
+from privet.estimators.weights import balanced, class_count_release, class_factors, class_weights
+from privet.losses import LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import Scaling
 from privet.preprocessing.whitening import Whitening
@@ -70,6 +74,15 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
             )
         return known
 
+    def _target_reader(self) -> Reader:
+        if self.classes is None:
+            raise InvalidParameter(
+                "Expected classes=[...], the public list of labels, for a table in files, got none: labels do not come "
+                "here to be looked at. Pass the list."
+            )
+        self.classes_ = self._class_list(None)
+        return class_book(self.classes_)
+
     def _read_target(self, y: Any, rows: int) -> Vector:
         found = labels(y, rows)
         self.classes_ = self._class_list(found)
@@ -111,9 +124,7 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
                 most *= max(self.class_weight.get(label, 1.0) for label in self.classes_.tolist())
                 assumptions = (*assumptions, "the weights in `class_weight` are public")
             self.class_weight_ = dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))
-            known = np.isfinite(data.target)
-            used = factors if shift is None else np.ones_like(factors)
-            own = np.where(known, used[np.where(known, data.target, 0).astype(int)], np.nan)
+            own = each_alone(class_weights, data.target, factors if shift is None else np.ones_like(factors))
             values = own if values is None else own * values
         loss, stated = self._loss(len(self.classes_)), (*declared, *assumptions)
         found = Posed(labels=data.target, loss=loss, weights=values, bend=1 / most, assumptions=stated)
@@ -242,35 +253,4 @@ class LinearSVC(LinearClassifier):
     width: float = 1.0
 
     def _loss(self, classes: int) -> Loss:
-        return _hinges(SmoothedHingeLoss(width=self.width), classes)
-
-
-def _hinges(hinge: SmoothedHingeLoss, classes: int) -> Loss:
-    """The hinge, which wants labels ±1, for labels 0 and 1; for more, the sum of each class's against the rest.
-
-    As each prediction has its own hinge, the curvature is at most one hinge's, and the slope √classes times one's.
-    """
-
-    def signs(y: Any) -> Any:
-        places = np.asarray(y, dtype=np.float64)
-        return 2 * places - 1 if classes == 2 else np.where(places[:, None] == np.arange(classes), 1.0, -1.0)
-
-    def value(z: Any, y: Any) -> Any:
-        losses = hinge.value(z, signs(y))
-        return losses if classes == 2 else losses.sum(axis=1)
-
-    def curvature(z: Any, y: Any) -> Any:
-        bends = hinge.curvature(z, signs(y))
-        return bends if classes == 2 else bends.max(axis=1)
-
-    outputs = 1 if classes == 2 else classes
-    return CustomLoss(
-        value=value,
-        derivative=lambda z, y: hinge.derivative(z, signs(y)),
-        curvature=curvature,
-        lipschitz_constant=math.sqrt(outputs),
-        smoothness_constant=hinge.smoothness(),
-        convex=True,
-        label_set=lambda y: np.isin(y, np.arange(classes)),
-        outputs=outputs,
-    )
+        return hinges(SmoothedHingeLoss(width=self.width), classes)

@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 
-from privet.arrays import Vector
+from privet.arrays import IntArray, Vector
 from privet.data import one_row_each
+from privet.data.elsewhere import tallies
 from privet.errors import InvalidParameter
 from privet.estimators.constant_defaults import ConstantDraw
 from privet.estimators.defaults import Task
@@ -139,6 +141,16 @@ def count_release(noise: float) -> Release:
     return Release(name=_SIZES, of=of, bound=Histograms(), noise_multiplier=noise, size=size)
 
 
+def _by_octave(counts: Vector, most: float) -> IntArray:
+    """How many counts there are in each octave; NaN in none."""
+    bounded = np.clip(counts, 0.0, most)
+    _, exponents = np.frexp(bounded)  # a value of [2^k, 2^(k+1)) has k + 1
+    place = np.clip(exponents - _LEAST, 1, _MOST - _LEAST)
+    place[bounded < 2.0**_LEAST] = 0
+    place[np.isposinf(bounded)] = _MOST - _LEAST
+    return np.bincount(place[~np.isnan(bounded)], minlength=_MOST - _LEAST + 1)
+
+
 def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[float, float]:
     """About the mean of counts, and a bound that few exceed (`most` if given).
 
@@ -148,13 +160,8 @@ def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[
     Promise: the meter's next release, as a record is in one bin at most; missing values in none.
     Theorem: docs/proofs/preprocessing.md, section 2.
     """
-    bounded = np.clip(counts, 0.0, math.inf if most is None else most)
-    _, exponents = np.frexp(bounded)  # a value of [2^k, 2^(k+1)) has k + 1
-    place = np.clip(exponents - _LEAST, 1, _MOST - _LEAST)
-    place[bounded < 2.0**_LEAST] = 0
-    place[np.isposinf(bounded)] = _MOST - _LEAST
-    bins = np.bincount(place[~np.isnan(bounded)], minlength=_MOST - _LEAST + 1)
     meter.open(_SIZES, count=len(counts))
+    (bins,) = tallies([partial(_by_octave, most=math.inf if most is None else most)], [counts])
     noisy = meter.noisy_counts(_SIZES, bins)
     tops = np.append(0.0, 2.0 ** np.arange(_LEAST + 1, _MOST + 1))
     believed = (noisy > _CERTAIN * meter.noise_stddev(_SIZES)) & (tops < (math.inf if most is None else 2.0 * most))

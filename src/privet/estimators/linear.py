@@ -12,8 +12,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import positive, whole
-from privet.arrays import IntArray, Vector
+from privet.arrays import Vector
 from privet.data import MadeRows, matrix
+from privet.data.cells import Reader
+from privet.data.elsewhere import ElsewhereRows
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.constant_defaults import ConstantModel, fit_constant
 from privet.estimators.defaults import Task
@@ -22,6 +24,7 @@ from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
+from privet.estimators.reading import file_records, in_files, people_of
 from privet.estimators.reserving import randomness, reserve, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
@@ -29,7 +32,6 @@ from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling, declared_columns
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
 from privet.problems import LinearProblem
-from privet.problems.grouped import numbered
 
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
@@ -78,6 +80,10 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         return ()
 
     def _read_target(self, y: Any, rows: int) -> Any:
+        raise NotImplementedError
+
+    def _target_reader(self) -> Reader:
+        """Who reads a column of targets where the records are."""
         raise NotImplementedError
 
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
@@ -182,7 +188,9 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             check_delta(self.delta, self.records)
 
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
-        """The records as private arrays, checked on public facts."""
+        """The records as private arrays, checked on public facts; of a table in files, where they are."""
+        if in_files(X):
+            return file_records(self, X, y, sample_weight, groups)
         if y is None:
             raise InvalidParameter(
                 f"Expected labels: {type(self).__name__} requires y to be passed, but the target y is None. "
@@ -195,7 +203,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         rows = table.shape[0]
         target = self._read_target(y, rows)
         weights = record_weights(sample_weight, rows, most=self.max_weight)
-        people = self._people(groups, rows)
+        people = people_of(groups, rows, self.neighbours)
         count = rows if people is None else int(people.max(initial=-1)) + 1
         size = self._size(table, count, people=people is not None, weighted=weights is not None)
         return Records(table=table, target=target, weights=weights, people=people, size=size)
@@ -208,12 +216,13 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             classes=self._class_count(None),
             people=people,
             weighted=weighted or self._weighs_classes,
-            sparse=not isinstance(table, np.ndarray | MadeRows),
+            sparse=not isinstance(table, np.ndarray | MadeRows | ElsewhereRows),
         )
 
     def _assumed(self, X: Any) -> tuple[str, ...]:
         """What is taken as public of a table: of a list of rows, which declares no shape, how long most of them are."""
-        read_off = isinstance(X, Sequence) and declared_columns(self.bounds) is None
+        listed = isinstance(X, Sequence) and not isinstance(X, str)
+        read_off = listed and declared_columns(self.bounds) is None
         return ("the number of columns, read off a list of rows, is public",) if read_off else ()
 
     def _table(self, X: Any, *, reset: bool) -> Any:
@@ -228,18 +237,6 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             )
         return table
 
-    def _people(self, groups: Any, rows: int) -> IntArray | None:
-        """Whose row each is; None if every row stands for itself."""
-        if groups is None:
-            return None
-        people = numbered(groups, rows)
-        if self.neighbours != "add_remove" and people.max(initial=-1) < 0:
-            raise InvalidParameter(
-                "Expected groups to label at least one person, got no label that is a number or a text: there is "
-                "nobody to learn from. Pass a column of ids, e.g. as text."
-            )
-        return people
-
     def _run(self, data: Records, outline: Outline, meter: Meter, before: tuple[str, ...] = ()) -> Doubts:
         """Learn what is not given, solve, and keep what was released; what is in doubt of ranges."""
         for name in _LEFT:
@@ -248,10 +245,10 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             fit_constant(self, data, outline, meter, before)
             return Doubts()
         few = sampled(data, outline.rate, meter.random)
+        data = few if outline.rate == 1 else data  # of a table in files, rows that need not be decoded again
         learnt = learnt_scaling(self, few, outline, meter, data)
         scaling = learnt.scaling
         posed = self._pose(data, learnt.target, meter)
-        keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
         of_few = posed if few is data or outline.whitener is None else self._pose(few, learnt.target, meter)
         for geometry in outline.geometry:
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
@@ -265,6 +262,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         if outline.keeping is not None:
             result = replace(result, coef=outline.keeping.run(problem, result.coef, meter))
         if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
+            keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)

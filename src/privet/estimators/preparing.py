@@ -8,7 +8,9 @@ import numpy as np
 
 from privet.arrays import BoolArray, IntArray, Vector
 from privet.data import one_row_each
+from privet.data.elsewhere import Elsewhere, ElsewhereRows, Later
 from privet.data.floats import columns_at
+from privet.engines.blocks_of_rows import FEATURES, TARGET, Block
 from privet.estimators.intervals import altered_rows
 from privet.estimators.outline import Outline, Size
 from privet.estimators.weights import Weights
@@ -21,6 +23,7 @@ from privet.preprocessing.ranges import FoundRanges
 from privet.preprocessing.scaling import Scaling, given_scaling, scaling_from
 from privet.preprocessing.whitening import Whitener, Whitening
 from privet.problems import GroupedProblem, LinearProblem
+from privet.problems.parted import PartedProblem
 from privet.randomness import Random
 from privet.sampling import Poisson
 from privet.sums import bounded_table
@@ -29,6 +32,9 @@ from privet.sums.blocks import blas
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
+Prepared = LinearProblem | GroupedProblem | PartedProblem
+
+_A_RECORD = ("labels", "weights")  # what a posed problem has for each record
 _LEAST_NORM = 2.0**-4
 # How much longer rows may be once centred, as the same change of a value is then up to twice as long. Of 0, 1, 1.5 and
 # 2, this did best or as well on held-out training rows of four tables, at epsilon 0.1 and 1.
@@ -82,9 +88,12 @@ class Learnt:
 
 def sampled(data: Records, rate: float, random: Random) -> Records:
     """A sample in which each record is by itself with probability `rate`, drawn beside the data. Private."""
-    if rate == 1:
+    away = isinstance(data.table, ElsewhereRows)
+    if rate == 1 and not away:
         return data
-    places = Poisson(sampling_rate=rate).indices(data.size.records, 0, random)
+    places = None if rate == 1 else Poisson(sampling_rate=rate).indices(data.size.records, 0, random)
+    if away:
+        return sampled_parts(data, places)
     return replace(data, table=data.table[places], target=data.target[places])
 
 
@@ -120,7 +129,7 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
     for name, (low, high) in found.ranges.items():
         scaling.low[int(name[1:])], scaling.high[int(name[1:])] = low, high
     unsure += found.unsure if model.bounds is None else ()
-    if not isinstance(X, np.ndarray):
+    if not isinstance(X, np.ndarray | ElsewhereRows):
         scaling = scaling.with_zeros()
     if outline.norms is not None:
         scaling = _by_learnt_norm(model, X, scaling, outline, meter)
@@ -130,6 +139,9 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
 
 def _columns(X: Any, places: IntArray | None = None) -> dict[str, Vector]:
     """Each column by a name; of the rows at some places of a dense table, if given."""
+    if isinstance(X, ElsewhereRows):
+        rows = X if places is None else sampled_rows(X, places)
+        return {f"x{j}": rows.column(j) for j in range(rows.shape[1])}  # type: ignore[misc]  # counted as arrays are
     if places is not None:
         return {f"x{j}": column for j, column in enumerate(columns_at(X.T, places))}
     dense = isinstance(X, np.ndarray)
@@ -141,7 +153,7 @@ def _columns(X: Any, places: IntArray | None = None) -> dict[str, Vector]:
 def _by_learnt_norm(model: "PrivateLinearModel", X: Any, scaling: Scaling, outline: Outline, meter: Meter) -> Scaling:
     """The scaling in which rows are shorter, or not much longer once centred, with what was learnt of their norms."""
     finder: RangeFinder = outline.norms  # type: ignore[assignment]  # the caller has seen that it is there
-    centred = replace(scaling, centred=isinstance(X, np.ndarray))
+    centred = replace(scaling, centred=isinstance(X, np.ndarray | ElsewhereRows))
     either = {"norm": scaling, "centred norm": centred}
     norms = [either[name].norms(X) for name in finder.columns]
     norms = [np.where(each > 0, each, np.nan) for each in norms]  # an empty record is in no bin
@@ -164,8 +176,8 @@ def turned_scaling(
     X = data.table if data.people is None else data.table[one_row_each(data.people, meter.random)]
     present = replace(scaling, whitening=None).norms(X) > 0  # an empty record is in no bin
 
-    def problem(scaled: Scaling) -> LinearProblem | GroupedProblem:
-        return prepared_problem(data, scaled, posed, alpha=0.0)
+    def problem(scaled: Scaling) -> Prepared:
+        return prepared_problem(data, scaled, posed, alpha=0.0, once=True)
 
     def norms(scaled: Scaling) -> Vector:
         with blas().limit(limits=1):  # blocks are too small for threads to help each other
@@ -175,14 +187,16 @@ def turned_scaling(
 
 
 def prepared_problem(
-    data: Records, scaling: Scaling, posed: Posed, *, alpha: float, whole: bool = False
-) -> LinearProblem | GroupedProblem:
+    data: Records, scaling: Scaling, posed: Posed, *, alpha: float, whole: bool = False, once: bool = False
+) -> Prepared:
     """Prepared rows and labels. Labels of NaN, or outside the loss's set, and bad weights zero a record out.
 
     The penalty is (alpha/2) ‖coef‖², added to the *average* loss; both are of the data's own units. With `whole`, a row
     that would be altered noticeably is zeroed out, too, by what it is itself: longer than the norm (of whitened rows,
-    by any length), or with a value missing or well outside its range.
+    by any length), or with a value missing or well outside its range. `once` says that one sum is all that is wanted.
     """
+    if isinstance(data.table, ElsewhereRows):
+        return problem_in_parts(data, scaling, posed, alpha=alpha, once=once)
     loss, labels = posed.loss, posed.labels
     if posed.weights is not None:
         loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
@@ -200,6 +214,47 @@ def prepared_problem(
     if data.people is None:
         return LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
     return GroupedProblem(loss, table, known, data.people, domain=whole_space(), ridge=ridge)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class Preparation:
+    """`prepared_problem` of a block of records; a value that can be sent. What it holds is public."""
+
+    scaling: Scaling
+    posed: Posed
+    alpha: float
+
+    def __call__(self, block: Any) -> Any:
+        parts = {name: getattr(self.posed, name) for name in _A_RECORD}
+        here = {name: each.of(block) if isinstance(each, Later) else each for name, each in parts.items()}
+        size = Size(records=block.count, columns=len(self.scaling.low))
+        data = Records(table=block.table, target=block.target, weights=None, people=None, size=size)
+        return prepared_problem(data, self.scaling, replace(self.posed, **here), alpha=self.alpha)
+
+
+def sampled_parts(data: Records, places: IntArray | None) -> Records:
+    """The records at some places of a table in parts, or all, as rows that need not be decoded again."""
+    rows = sampled_rows(data.table, places)
+    target = Elsewhere(rows.source, TARGET, rows.shape[0])
+    return replace(data, table=rows, target=target)
+
+
+def sampled_rows(X: ElsewhereRows, places: IntArray | None) -> ElsewhereRows:
+    """Their features alone."""
+    source: Any = X.source
+    found = source.sampled(places, source.cache.beside())
+    return ElsewhereRows(found, FEATURES, (found.records, X.shape[1]))
+
+
+def problem_in_parts(data: Records, scaling: Scaling, posed: Posed, *, alpha: float, once: bool) -> PartedProblem:
+    """The problem of records in parts: encoded to files, or if only one sum is wanted, prepared while it is taken."""
+    parts = {name: getattr(posed, name) for name in _A_RECORD}
+    later: Any = {name: each.later if isinstance(each, Elsewhere) else each for name, each in parts.items()}
+    prepare = Preparation(scaling=scaling, posed=replace(posed, outside=None, **later), alpha=alpha)
+    nobody = Block(table=np.full((1, data.table.shape[1]), np.nan), target=np.full(1, np.nan), count=1)
+    source: Any = data.table.source
+    found = source.asked(prepare) if once else source.encoded(prepare, source.cache.beside())
+    return PartedProblem(prepare(nobody), found)
 
 
 def penalty(alpha: float, scaling: Scaling, posed: Posed) -> Ridge | QuadraticPenalty:

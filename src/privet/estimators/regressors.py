@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 
 from privet.arrays import Vector
 from privet.data import vector
+from privet.data.cells import Numbers, Reader
 from privet.errors import InvalidParameter
 from privet.estimators.constant_defaults import ConstantDraw
 from privet.estimators.defaults import Task
@@ -59,6 +60,9 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
                 "targets are clipped to it. Pass the target's public range, or None to learn it privately."
             )
         return low, high
+
+    def _target_reader(self) -> Reader:
+        return Numbers()
 
     def _read_target(self, y: Any, rows: int) -> Vector:
         return vector(y, rows)

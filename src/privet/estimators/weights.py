@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet._checks import is_number, positive
-from privet.arrays import Vector
+from privet.arrays import IntArray, Vector
 from privet.data import vector
+from privet.data.elsewhere import tallies
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Release
 
@@ -92,15 +94,32 @@ class Balance:
     rarest: float
 
 
+def _by_class(places: Vector, classes: int) -> IntArray:
+    known = places[np.isfinite(places)].astype(np.int64)
+    return np.bincount(known, minlength=classes)[:classes]
+
+
+def class_weights(places: Vector, factors: Vector) -> Vector:
+    """The factor of each record's class; NaN for one without a class. Private.
+
+    Examples
+    --------
+    >>> class_weights(np.array([1.0, np.nan]), np.array([1.0, 0.5])).tolist()
+    [0.5, nan]
+    """
+    known = np.isfinite(places)
+    return np.where(known, factors[np.where(known, places, 0).astype(int)], np.nan)
+
+
 def balanced(places: Vector, classes: int, meter: Meter) -> Balance:
     """Factors inverse to how often each class occurs, from noisy counts.
 
     Promise: the meter's next release; a record is in one class at most. A count is taken for at least two standard
     deviations of its noise, so that a rare class does not drown the others.
     """
-    known = places[np.isfinite(places)].astype(np.int64)
     meter.open(CLASS_COUNTS, count=len(places))
-    noisy = meter.noisy_counts(CLASS_COUNTS, np.bincount(known, minlength=classes)[:classes])
+    (counts,) = tallies([partial(_by_class, classes=classes)], [places])
+    noisy = meter.noisy_counts(CLASS_COUNTS, counts)
     stddev = meter.noise_stddev(CLASS_COUNTS)
     noisy = np.maximum(noisy, 2.0 * stddev)
     least = float(noisy.min())

@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privet.arrays import IntArray, Vector
+from privet.data.elsewhere import tallies
 from privet.plan import Bounded, Histograms, Meter, Release
 from privet.preprocessing.whitening import SEEN, Shift, is_counted, shrunk
-from privet.problems import GroupedProblem, LinearProblem
+from privet.problems.linear_model import LinearModel
 
 if TYPE_CHECKING:
     from privet.preprocessing.scaling import Scaling
@@ -82,7 +84,7 @@ class Centring:
     def run(
         self,
         scaling: "Scaling",
-        problem: Callable[["Scaling"], LinearProblem | GroupedProblem],
+        problem: Callable[["Scaling"], LinearModel],
         norms: Callable[["Scaling"], Vector],
         meter: Meter,
         *,
@@ -115,7 +117,8 @@ class Centring:
         found = norms(scaling)
         meter.open(name, count=len(found))
         edges = _edges(scaling.norm, self.fineness, _FAR if first else _OCTAVES)
-        counts, stddev = meter.noisy_counts(name, _histogram(found, edges)), meter.noise_stddev(name)
+        (held,) = tallies([partial(_histogram, edges=edges)], [found])
+        counts, stddev = meter.noisy_counts(name, held), meter.noise_stddev(name)
         near = _OCTAVES * self.fineness
         norm = _norm(counts[:near], edges[:near], self.beyond * count, stddev)
         if not first:

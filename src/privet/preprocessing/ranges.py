@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from privet._checks import between
 from privet.arrays import IntArray, Vector
 from privet.data.cells import Numbers
+from privet.data.elsewhere import tallies
 from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
@@ -118,7 +120,7 @@ class RangeFinder:
         hulls = self.hulls or (None,) * len(self.columns)
         units = [(0.0, 1.0) if hull is None else unit_of(hull) for hull in hulls]
         meter.open(octaves, count=len(values[0]))
-        coarse = [octave_counts(x, hull=hull) for x, hull in zip(values, hulls, strict=True)]
+        coarse = tallies([partial(octave_counts, hull=hull) for hull in hulls], values)
         noisy = meter.noisy_counts(octaves, np.stack(coarse))
         stddev = meter.noise_stddev(octaves)
         records = _records(meter, len(values[0]), noisy, rate)
@@ -136,15 +138,10 @@ class RangeFinder:
             edges = [
                 edges_of(*ends, self.bins, log=name in self.log) for name, ends in zip(self.columns, found, strict=True)
             ]
-            fine = meter.noisy_counts(
-                bins,
-                np.stack(
-                    [
-                        bin_counts(x, e, log=name in self.log)
-                        for name, x, e in zip(self.columns, values, edges, strict=True)
-                    ]
-                ),
-            )
+            counted = [
+                partial(bin_counts, edges=e, log=name in self.log) for name, e in zip(self.columns, edges, strict=True)
+            ]
+            fine = meter.noisy_counts(bins, np.stack(tallies(counted, values)))
             found = [
                 trimmed(counts, e, meter.noise_stddev(bins), self.tail, records)
                 for counts, e in zip(fine, edges, strict=True)

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from privet.arrays import BoolArray, Vector
 from privet.clipping.lattice import check_clip
+from privet.data.elsewhere import ElsewhereRows
 from privet.errors import InvalidParameter
 from privet.preprocessing.row_maps import RowMap, stretched
 from privet.preprocessing.whitening import Shift, Whitening
@@ -117,6 +118,8 @@ class Scaling:
 
     def norms(self, X: Any) -> Vector:
         """The norm of each row once its features are scaled, without the constant. Private."""
+        if isinstance(X, ElsewhereRows):
+            return X.each(self.norms)  # type: ignore[return-value]  # a number a row, wherever they are
         norms = np.empty(X.shape[0])
         with np.errstate(all="ignore"):
             if sparse.issparse(X) and self.whitening is None:

@@ -3,15 +3,17 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privet.arrays import Vector
+from privet.data.elsewhere import tallies
 from privet.losses import WeightedLoss
 from privet.plan import Histograms, Meter, Release, SecondMoments
 from privet.preprocessing.row_maps import BITS, RowMap, shifted, turned
-from privet.problems import GroupedProblem, LinearProblem
+from privet.problems.linear_model import LinearModel
 
 if TYPE_CHECKING:
     from privet.preprocessing.scaling import Scaling
@@ -175,7 +177,7 @@ class Whitener:
     def run(
         self,
         scaling: "Scaling",
-        problem: Callable[["Scaling"], LinearProblem | GroupedProblem],
+        problem: Callable[["Scaling"], LinearModel],
         norms: Callable[["Scaling"], Vector],
         meter: Meter,
         *,
@@ -193,12 +195,13 @@ class Whitener:
             name = f"whitened norms {i}"
             found = norms(scaling)
             meter.open(name, count=len(found))
-            counts = meter.noisy_counts(name, _histogram(found, expected))
+            (held,) = tallies([partial(_histogram, expected=expected)], [found])
+            counts = meter.noisy_counts(name, held)
             scaling = scaling.with_norm(_quantile(counts, expected, self.tail * count, meter.noise_stddev(name)))
         return scaling.with_constant(1.0)
 
     def _round(
-        self, i: int, scaling: "Scaling", problem: LinearProblem | GroupedProblem, count: float, meter: Meter
+        self, i: int, scaling: "Scaling", problem: LinearModel, count: float, meter: Meter
     ) -> tuple["Scaling", float]:
         """The scaling with its whitening, and the norm that a row is then expected to have."""
         name, d = f"second moment {i}", len(scaling.low)
@@ -224,7 +227,7 @@ class Whitener:
         return scaling.with_whitening(replace(both, total=total)), expected
 
 
-def is_counted(problem: LinearProblem | GroupedProblem, meter: Meter) -> bool:
+def is_counted(problem: LinearModel, meter: Meter) -> bool:
     """Whether what records add up to must be looked at: weights do not add up to records, nor records to a guess."""
     return isinstance(problem.loss, WeightedLoss) or meter.plan.neighbours == "add_remove"
 

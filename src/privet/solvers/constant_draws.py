@@ -4,11 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from privet.accounting import ExponentialMechanism
 from privet.arrays import IntArray, Vector
+from privet.data.elsewhere import tallies
 from privet.plan import Bounded, Meter, Release
 from privet.privacy import sensitivity_factor
 from privet.solvers.drawing import exact_choice, exponential_weights
@@ -97,8 +99,8 @@ class MeanDraw:
         top = float(_MOST_RATE) if most is None else min(max(math.log2(most), _LEAST_RATE + 1.0), float(_MOST_RATE))
         rates = 2.0 ** np.linspace(_LEAST_RATE, top, math.ceil((top - _LEAST_RATE) * _RATES) + 1)
         meter.open(self.name, count=len(counts))
-        bounded = np.clip(counts[~np.isnan(counts)], 0.0, 2.0**60)
-        scores = [abs(int(mean_shares(bounded, rate).sum())) for rate in rates]
+        (sums,) = tallies([partial(_mean_sums, rates=rates)], [counts])
+        scores = [abs(int(each)) for each in sums]
         dislike = (_MODERATE * np.abs(np.log(rates))).tolist()
         return float(rates[drawn(self.name, scores, 2 * (_ONE + 1), meter, dislike=dislike)])
 
@@ -114,10 +116,21 @@ def quantile_points(low: float, high: float) -> Vector:
 
 def quantile_scores(values: Vector, points: Vector, level: float) -> tuple[list[int], int]:
     """|records at or below a point − level · records| in units, and the most that one record is in either sum."""
-    known = np.sort(values[~np.isnan(values)])
+    ((*below, known),) = tallies([partial(_at_or_below, points=points)], [values])
     part = min(max(round(level * _ONE), 0), _ONE)
-    below: IntArray = np.searchsorted(known, points, side="right").astype(np.int64)
-    return [abs(int(each) * _ONE - part * len(known)) for each in below], max(part, _ONE - part)
+    return [abs(int(each) * _ONE - part * int(known)) for each in below], max(part, _ONE - part)
+
+
+def _at_or_below(values: Vector, points: Vector) -> IntArray:
+    """How many values are at or below each point, and how many there are; NaN is none."""
+    known = np.sort(values[~np.isnan(values)])
+    return np.append(np.searchsorted(known, points, side="right"), len(known)).astype(np.int64)
+
+
+def _mean_sums(counts: Vector, rates: Vector) -> IntArray:
+    """The sum of all counts' shares of each rate's score; NaN has none."""
+    bounded = np.clip(counts[~np.isnan(counts)], 0.0, 2.0**60)
+    return np.array([mean_shares(bounded, rate).sum() for rate in rates], dtype=np.int64)
 
 
 def mean_shares(counts: Vector, rate: float) -> IntArray:

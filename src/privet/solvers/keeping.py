@@ -12,7 +12,7 @@ from privet.clipping.lattice import MOST_RECORDS
 from privet.losses import WeightedLoss
 from privet.plan import Bounded, Meter, Release
 from privet.privacy import sensitivity_factor
-from privet.problems import GroupedProblem, LinearProblem
+from privet.problems.linear_model import LinearModel
 from privet.solvers.constant_draws import drawn
 from privet.solvers.gradient import check_problem
 
@@ -59,7 +59,7 @@ class Keeping:
             mechanism=ExponentialMechanism(epsilon=self.epsilon),
         )
 
-    def run(self, problem: LinearProblem | GroupedProblem, theta: Vector, meter: Meter) -> Vector:
+    def run(self, problem: LinearModel, theta: Vector, meter: Meter) -> Vector:
         """The part of θ that is kept; the last row of θ is of the constant."""
         plan = meter.plan
         check_problem(plan, problem)
@@ -79,7 +79,7 @@ class Keeping:
         scores = list(accumulate((int(total.units) for total in sums), initial=0))
         return np.asarray(points[drawn(KEPT, scores, width, meter, dislike=_DISLIKE)])
 
-    def _cut(self, problem: LinearProblem | GroupedProblem, size: float) -> float:
+    def _cut(self, problem: LinearModel, size: float) -> float:
         """To what half a difference of losses is cut, if scores spread by `size`."""
         loss = problem.loss.loss if isinstance(problem.loss, WeightedLoss) else problem.loss
         if self.lopsided:

@@ -9,7 +9,7 @@ from privet.arrays import Vector
 from privet.clipping import Clip
 from privet.losses import Loss, WeightedLoss
 from privet.plan import Meter, Release
-from privet.problems import GroupedProblem, LinearProblem
+from privet.problems.linear_model import LinearModel
 from privet.solvers.gradient import PrivateGradient
 from privet.solvers.score_model import Belief, Look, Window, believed, pulled, with_slope
 
@@ -63,7 +63,7 @@ class Recalibration:
 
     def run(
         self,
-        problem: LinearProblem | GroupedProblem,
+        problem: LinearModel,
         theta: Vector,
         constant: float,
         meter: Meter,
@@ -82,7 +82,7 @@ class Recalibration:
 
     def _two(
         self,
-        problem: LinearProblem | GroupedProblem,
+        problem: LinearModel,
         theta: Vector,
         constant: float,
         spread: float,
@@ -108,9 +108,7 @@ class Recalibration:
         slope, intercept = pulled(with_slope(found.point, sure * slope), pull=pull, weight=weight)
         return np.append(theta[:-1] * (slope / spread), intercept / constant)
 
-    def _several(
-        self, problem: LinearProblem | GroupedProblem, theta: Vector, constant: float, spread: float, meter: Meter
-    ) -> Vector:
+    def _several(self, problem: LinearModel, theta: Vector, constant: float, spread: float, meter: Meter) -> Vector:
         gradient = PrivateGradient(problem, meter, CALIBRATION)
         direction = np.vstack([theta[:-1] / spread, np.zeros_like(theta[-1:])])
         slope, path, pull = 1.0, [], 2 * problem.ridge.value(direction)

@@ -1,0 +1,122 @@
+"""Blocks of raw rows: from Parquet files, decoded as they are asked for, or from mapped files of a sample."""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privet.arrays import IntArray, Vector
+from privet.data.cells import Reader
+from privet.data.columns import cells_of
+from privet.data.elsewhere import THE_BLOCK, Later
+from privet.data.floats import FrameRows
+from privet.engines.part import Fingerprint, Part
+from privet.engines.sources import source_blocks
+from privet.errors import EngineFailure
+
+_BYTES = 1 << 26  # of floats that are decoded together
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
+class Block:
+    """Some records: features and targets, as far as they were asked for. Private."""
+
+    table: Any
+    target: Any
+    count: int
+
+
+def features_of(block: Block) -> Any:
+    """The features, (records, columns)."""
+    return block.table
+
+
+def target_of(block: Block) -> Any:
+    """The targets."""
+    return block.target
+
+
+FEATURES, TARGET = Later(features_of, (THE_BLOCK,)), Later(target_of, (THE_BLOCK,))
+ALL = frozenset({features_of, target_of})
+Opener = Callable[[Part, frozenset[Any]], Iterator[Block]]
+"""From a part to its blocks, in order, with what is needed of them; a value that can be sent."""
+
+
+def needed(asked: Sequence[Any]) -> frozenset[Any]:
+    """Which of `features_of` and `target_of` some functions of a block will call; public.
+
+    Examples
+    --------
+    >>> needed([Later(len, (TARGET,))]) == {target_of}
+    True
+    """
+    found: set[Any] = set()
+    for each in asked:
+        if isinstance(each, Later):
+            found |= {each.function} & ALL if each.given == (THE_BLOCK,) else needed(each.given)
+            if each is THE_BLOCK:
+                found |= ALL
+    return frozenset(found)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileRows:
+    """Blocks of rows of Parquet files, read by the readers of the `data` room: a cell that is no number is missing."""
+
+    columns: tuple[str, ...]
+    target: str
+    reader: Reader
+
+    def __call__(self, part: Part, needs: frozenset[Any]) -> Iterator[Block]:
+        part.check()
+        names = [*self.columns] if features_of in needs else []
+        names += [self.target] if target_of in needs or not names else []
+        for frame in source_blocks(part, names, rows=max(1 << 12, _BYTES // (8 * len(names)))):
+            table = FrameRows(frame.select(list(self.columns))) if features_of in needs else None
+            target = self.reader.read(cells_of(frame.column(self.target), name="y")) if target_of in needs else None
+            yield Block(table=table, target=target, count=frame.num_rows)
+        part.check()
+
+
+def write_block(block: Block, folder: Path) -> Part:
+    """Write a block's rows as they are to a file of `folder`; its name tells nothing."""
+    import pyarrow as pa
+
+    rows = np.ascontiguousarray(block.table[:], dtype=np.float64)
+    columns = {
+        "rows": pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1]),
+        "target": pa.array(np.asarray(block.target, dtype=np.float64)),
+    }
+    batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+    path = folder / f"{uuid.uuid4().hex}.raw"
+    try:
+        with (
+            open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file,
+            pa.ipc.new_file(file, batch.schema) as writer,
+        ):
+            writer.write_batch(batch)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise EngineFailure(f"""Expected room for rows in {str(folder)!r}, got {type(error).__name__}: what was charged
+            stays charged. Free some space, or name another folder.""") from None
+    return Part(str(path), Fingerprint.of(str(path)))
+
+
+def written_block(part: Part, needs: frozenset[Any]) -> Iterator[Block]:
+    """The block that a file holds, mapped."""
+    import pyarrow as pa
+
+    part.check()
+    batch = pa.ipc.open_file(pa.memory_map(part.path)).get_batch(0)
+    rows = batch.column("rows")
+    table: Vector = rows.values.to_numpy().reshape(len(rows), rows.type.list_size)
+    yield Block(table=table, target=batch.column("target").to_numpy(), count=len(rows))
+
+
+def chosen(block: Block, places: IntArray) -> Block:
+    """The records at some places of a block."""
+    return Block(table=block.table[places], target=block.target[places], count=len(places))

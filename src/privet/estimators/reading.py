@@ -1,0 +1,73 @@
+"""What a fit is given, read: whose row each is; and of a table in files where records are, and what is public."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privet.arrays import IntArray
+from privet.data.elsewhere import Elsewhere, ElsewhereRows
+from privet.data.floats import FrameRows
+from privet.engines.block_source import BlockSource
+from privet.engines.blocks_of_rows import FEATURES, TARGET, FileRows
+from privet.engines.files import Files, as_files
+from privet.engines.parted_glm import feature_columns
+from privet.engines.sources import source_blocks, source_counts
+from privet.errors import InvalidParameter
+from privet.estimators.preparing import Records
+from privet.privacy import Neighbours
+from privet.problems.grouped import numbered
+
+if TYPE_CHECKING:
+    from privet.estimators.linear import PrivateLinearModel
+
+
+def in_files(X: Any) -> bool:
+    """Whether a table is in files or on a cluster."""
+    return as_files(X) is not None
+
+
+def file_records(model: "PrivateLinearModel", X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
+    """The records of a table in files, of which headers and, if it is public, their number are looked at."""
+    _check(model, y, sample_weight, groups)
+    files: Files = as_files(X)  # type: ignore[assignment]  # the caller has asked
+    parts, cache = files.opened()
+    names = feature_columns(parts[0], y, None, None)
+    FrameRows(next(source_blocks(parts[0], names)).slice(0, 0))  # refuses columns that are declared to be no numbers
+    counts = source_counts(parts)
+    opener = FileRows(columns=names, target=y, reader=model._target_reader())
+    source = BlockSource(files.engine, parts, opener, counts, cache)
+    rows = ElsewhereRows(source, FEATURES, (source.records, len(names)))
+    model.feature_names_in_, model.n_features_in_ = np.array(names, dtype=object), len(names)
+    size = model._size(rows, source.records)
+    if source.records == 0 and model.neighbours != "add_remove":
+        raise InvalidParameter("Expected at least one row, got files without any: there is nothing to learn from.")
+    target: Any = Elsewhere(source, TARGET, source.records)
+    return Records(table=rows, target=target, weights=None, people=None, size=size)
+
+
+def people_of(groups: Any, rows: int, neighbours: Neighbours) -> IntArray | None:
+    """Whose row each is; None if every row stands for itself."""
+    if groups is None:
+        return None
+    people = numbered(groups, rows)
+    if neighbours != "add_remove" and people.max(initial=-1) < 0:
+        raise InvalidParameter(
+            "Expected groups to label at least one person, got no label that is a number or a text: there is "
+            "nobody to learn from. Pass a column of ids, e.g. as text."
+        )
+    return people
+
+
+def _check(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any) -> None:
+    """Refuse what is not done on files, before one is opened."""
+    if not isinstance(y, str):
+        raise InvalidParameter(
+            f"Expected y to be the name of a column for a table in files, got {type(y).__name__}: labels are in the "
+            "files, beside their rows. Pass e.g. y='income'."
+        )
+    for name, given in (("sample_weight", sample_weight), ("groups", groups), ("inference", model.inference or None)):
+        if given is not None:
+            raise InvalidParameter(
+                f"Expected no {name} for a table in files, got one: that is done for tables in memory. Leave it out, "
+                "or read the table into memory."
+            )

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.engines.test_parts import Pickled
+
+from privet.engines import Files, Stream
+from privet.errors import InvalidParameter
+from privet.estimators import (
+    HuberRegressor,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+    Ridge,
+)
+from privet.estimators.outline import Size, outlined
+
+pytestmark = pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+SCALES = np.array([1.0, 3.0, 0.5, 10.0])
+
+
+def made(records: int) -> tuple[Any, Any, Any]:
+    """Rows of unlike scale, some cells odd, their scores, and noise."""
+    rng = np.random.default_rng(records)
+    X = rng.normal(size=(records, 4)) * SCALES + [0, 5, 0, 20]
+    score = ((X - [0, 5, 0, 20]) / SCALES) @ [1.0, 0.5, 0.0, 0.3]
+    X[5, 1], X[7, 0] = np.nan, np.inf
+    return X, score, rng.normal(size=records)
+
+
+def in_files(folder: Path, X: Any, y: Any) -> Path:
+    """The rows in three files of unlike sizes."""
+    folder.mkdir()
+    table = pa.table({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, "y": y})
+    edges = [0, len(y) // 5, len(y) // 5 + 1, len(y)]
+    for i in range(3):
+        part = table.slice(edges[i], edges[i + 1] - edges[i])
+        pq.write_table(part, folder / f"{i}.parquet", row_group_size=max(100, len(y) // 7))
+    return folder
+
+
+Kind = tuple[Callable[..., Any], Callable[[Any, Any], Any]]
+FIXED: dict[str, Any] = {"delta": 1e-6, "random_state": 1}
+WIDE = ([-4, -8, -3, -20], [400, 18, 3, 60])
+MODELS: dict[str, Kind] = {
+    "logistic": (
+        lambda: LogisticRegression(1.0, classes=["no", "yes"], **FIXED),
+        lambda s, e: np.where(s + e > 0, "yes", "no"),
+    ),
+    "balanced": (
+        lambda: LogisticRegression(1.0, classes=[0, 1], bounds=WIDE, class_weight="balanced", **FIXED),
+        lambda s, e: (s + e > 1).astype(int),
+    ),
+    "several": (lambda: LogisticRegression(1.0, classes=[0, 1, 2], **FIXED), lambda s, e: np.digitize(s + e, [-1, 1])),
+    "hinge": (lambda: LinearSVC(1.0, classes=[0, 1], **FIXED), lambda s, e: (s + e > 0).astype(int)),
+    "linear": (lambda: LinearRegression(1.0, **FIXED), lambda s, e: s + e / 2),
+    "ridge": (lambda: Ridge(1.0, alpha=3.0, target_range=(-9, 900), **FIXED), lambda s, e: s + e / 2),
+    "huber": (lambda: HuberRegressor(0.1, target_range=(-5, 5), **FIXED), lambda s, e: s + e / 2),
+    "quantile": (lambda: QuantileRegressor(1.0, quantile=0.9, **FIXED), lambda s, e: s + e / 2),
+    "counts": (lambda: PoissonRegressor(0.1, **FIXED), lambda s, e: np.floor(np.exp(s / 2 + e))),
+    "add_remove": (
+        lambda: LogisticRegression(1.0, classes=[0, 1], neighbours="add_remove", records=2500, **FIXED),
+        lambda s, e: (s + e > 0).astype(int),
+    ),
+}
+
+
+def same_fit(model: Callable[..., Any], X: Any, y: Any, *tables: Any) -> None:
+    """Whether a fit of each table has the coefficients, plan and guarantee of that in memory."""
+    here = model().fit(X, y)
+    for table in tables:
+        there = model().fit(table, "y")
+        assert np.array_equal(there.coef_, here.coef_)
+        assert np.array_equal(there.intercept_, here.intercept_)
+        assert there.plan_ == here.plan_
+        assert there.guarantee_ == here.guarantee_
+        assert there.feature_names_in_.tolist() == [f"x{j}" for j in range(X.shape[1])]
+
+
+@pytest.mark.parametrize("kind", MODELS.values(), ids=MODELS)
+def test_a_fit_of_files_is_the_fit_in_memory(tmp_path: Path, kind: Kind) -> None:
+    """With the same noise, coefficients, plan and guarantee are those of the rows in memory, on any engine."""
+    model, target = kind
+    X, score, noise = made(2_500)
+    y = target(score, noise)
+    files = in_files(tmp_path / "files", X, y)
+    same_fit(model, X, y, Files(files), Files(files, engine=Pickled(3, twice=True)), str(files))
+
+
+def test_a_fit_of_a_tall_table_samples_the_same_records(tmp_path: Path) -> None:
+    """Where most is learnt from a sample, the sample is the one that is drawn in memory."""
+    X, score, noise = made(1_200_000)
+    X, y = X[:, :2], (score + noise > 0).astype(int)
+    files = in_files(tmp_path / "files", X, y)
+    model = partial(LogisticRegression, 8.0, 1e-8, classes=[0, 1], random_state=1)
+    assert outlined(model(), Size(records=len(y), columns=2)).rate < 1
+    same_fit(model, X, y, Files(files, engine=Pickled(2)))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"y": [1, 2]}, "name of a column"),
+        ({"groups": ["a"]}, "no groups"),
+        ({"sample_weight": [1.0]}, "no sample_weight"),
+        ({"y": "nothing"}, "one column 'nothing'"),
+    ],
+)
+def test_what_is_not_done_on_files_is_refused(tmp_path: Path, given: dict[str, Any], said: str) -> None:
+    """Before a row is read, in one sentence."""
+    X, score, _ = made(100)
+    files = in_files(tmp_path / "files", X, (score > 0).astype(int))
+    with pytest.raises(InvalidParameter, match=said):
+        LogisticRegression(classes=[0, 1]).fit(files, **({"y": "y"} | given))
+    with pytest.raises(InvalidParameter, match="classes"):
+        LogisticRegression().fit(files, "y")
+    with pytest.raises(InvalidParameter, match="inference"):
+        LogisticRegression(classes=[0, 1], inference=0.5).fit(files, "y")
+
+
+def test_text_columns_are_refused_by_their_type(tmp_path: Path) -> None:
+    """A column that is declared text is refused by its name; no cell is told."""
+    pq.write_table(pa.table({"job": ["Jane Doe"], "y": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidParameter, match="'job'") as told:
+        LogisticRegression(classes=[0, 1]).fit(tmp_path / "a.parquet", "y")
+    assert "Jane" not in str(told.value)
+
+
+def test_rows_are_gone_after_a_fit(tmp_path: Path) -> None:
+    """Nothing stays in the folder that a fit was given, and the model needs no files."""
+    X, score, noise = made(2_500)
+    y = score + noise
+    files = in_files(tmp_path / "files", X, y)
+    model = LinearRegression(1.0, **FIXED).fit(Files(files, cache=tmp_path / "rows", engine=Stream()), "y")
+    assert list((tmp_path / "rows").iterdir()) == []
+    assert model.predict(pa.table({f"x{j}": X[:3, j] for j in range(4)})).shape == (3,)
