@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _ANSWERS = "bunch long, answer binary, failure string"
 _FILES_A_CORE = 4  # of a table that is dealt out by people
-# Should a lost shuffle come out otherwise when it is made again, then all that was made from it is made again as well:
-# else a record could be in a file of the first time, and in one of the second. Spark 4.1; before, nobody reads these.
+# Should a lost shuffle come out otherwise when it is made again, then all that was made from it is made again as well,
+# or the job fails: else a record may be in a file of the first time and in one of the second, or in none.
 _ALL_AGAIN = [
     "spark.sql.shuffle.orderIndependentChecksum.enabled",
     "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch",
@@ -127,6 +127,8 @@ class SparkEngine(Engine):
                 shutil.rmtree(other) if other.is_dir() else other.unlink()
             for file in files:
                 file.chmod(0o600)
+        except EngineFailure:
+            raise
         except Exception as error:  # noqa: BLE001  # a failed cast quotes the cell that it failed on
             raise EngineFailure(f"""Expected Spark to write the frame to {str(half.parent)!r}, got
                 {type(error).__name__}: nothing is kept, and nothing was released. See Spark's own log, which may quote
@@ -136,7 +138,7 @@ class SparkEngine(Engine):
     def _answers(self, task: Callable[[Any], Any], tasks: int) -> list[Any]:
         """What a function of so many numbers answers, each number in a task of its own."""
         # A range of n rows in n slices: one stage, no shuffle, so that nothing is there to be merged or split.
-        return self.session.range(0, tasks, 1, tasks).mapInArrow(task, _ANSWERS).collect()
+        return list(self.session.range(0, tasks, 1, tasks).mapInArrow(task, _ANSWERS).collect())
 
     def _patiently(self, ask: Callable[[], Any]) -> Any:
         """What `ask` returns, unless no worker does anything for too long: Spark itself would wait for ever."""
@@ -248,7 +250,11 @@ def _person(frame: "DataFrame", groups: str) -> Any:
 @contextlib.contextmanager
 def _all_again(session: "SparkSession") -> Iterator[None]:
     """Have Spark work out again all that follows from a shuffle that came out otherwise the second time."""
-    before = {key: session.conf.get(key, None) for key in _ALL_AGAIN}
+    try:
+        before = {key: session.conf.get(key) for key in _ALL_AGAIN}
+    except Exception:  # noqa: BLE001  # no such setting
+        raise EngineFailure("""Expected Spark 4.3 or later, which sees whether a lost shuffle comes out otherwise
+            the second time, got one that does not: records could be stored twice. Use a newer Spark.""") from None
     try:
         for key in _ALL_AGAIN:
             session.conf.set(key, "true")
@@ -256,7 +262,7 @@ def _all_again(session: "SparkSession") -> Iterator[None]:
     finally:
         for key, value in before.items():
             with contextlib.suppress(Exception):  # a session that is gone
-                session.conf.unset(key) if value is None else session.conf.set(key, value)
+                session.conf.set(key, value)
 
 
 def _failed(failure: str) -> EngineFailure:
