@@ -202,7 +202,7 @@ def test_workers_stay_and_are_as_many_as_cores(engine: SparkEngine) -> None:
     assert SparkEngine(engine.session).cores == 2
 
 
-@pytest.mark.parametrize("mishap", ["worker", "executor", "slow"])
+@pytest.mark.parametrize("mishap", ["worker", "slow", "executor"])
 def test_faults_do_not_move_the_sum(mishap: str, engine: SparkEngine, bunches: list[list[str]], tmp_path: Path) -> None:
     """A worker or executor killed in mid-part, or a task run twice: the same sum, though parts were begun again."""
     began = time.monotonic()
