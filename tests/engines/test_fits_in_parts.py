@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engines.test_parts import Pickled
 
+from privet import Budget
 from privet.engines import Files, Stream
 from privet.errors import InvalidParameter
 from privet.estimators import (
@@ -21,8 +22,11 @@ from privet.estimators import (
     PoissonRegressor,
     QuantileRegressor,
     Ridge,
+    fit_table,
 )
 from privet.estimators.outline import Size, outlined
+from privet.preprocessing import Category, Number, Schema, Target
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 pytestmark = pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
 SCALES = np.array([1.0, 3.0, 0.5, 10.0])
@@ -143,3 +147,42 @@ def test_rows_are_gone_after_a_fit(tmp_path: Path) -> None:
     model = LinearRegression(1.0, **FIXED).fit(Files(files, cache=tmp_path / "rows", engine=Stream()), "y")
     assert list((tmp_path / "rows").iterdir()) == []
     assert model.predict(pa.table({f"x{j}": X[:3, j] for j in range(4)})).shape == (3,)
+
+
+@pytest.mark.parametrize("records", [2_500, pytest.param(1_200_000, marks=pytest.mark.slow)], ids=["few", "sampled"])
+@pytest.mark.parametrize("open_ranges", [True, False], ids=["open", "declared"])
+def test_a_table_in_files_is_fitted_as_in_memory(tmp_path: Path, records: int, open_ranges: bool) -> None:
+    """By a schema, too: ranges learnt, open or inside declared ones, and categories, missing and odd cells alike."""
+    rng = np.random.default_rng(3)
+    age = rng.normal(40, 12, size=records)
+    job = np.array(["baker", "smith", "unlisted"])[rng.integers(0, 3, size=records)]
+    table = {
+        "age": [None if i % 97 == 0 else value for i, value in enumerate(age.tolist())],
+        "job": job.tolist(),
+        "ill": np.where(age + 5 * rng.normal(size=records) > 42, "yes", "no").tolist(),
+        "note": ["Jane Doe"] * records,
+    }
+    ends: Any = {} if open_ranges else {"low": -1000.0, "high": 100_000.0}
+    schema = Schema(
+        columns={"age": Number(**ends), "job": Category(values=("baker", "smith"))},
+        target=Target(column="ill", kind="label", values=("no", "yes")),
+    )
+    for i, part in enumerate((slice(0, 1000), slice(1000, None))):
+        pq.write_table(pa.table({name: cells[part] for name, cells in table.items()}), tmp_path / f"{i}.parquet")
+    budget = Budget(epsilon=4, delta=1e-8)
+    found = [
+        fit_table(rows, schema, budget=budget, random=fixed_seed_invalidates_guarantee(9))
+        for rows in (table, Files(tmp_path, engine=Pickled(2)), tmp_path)
+    ]
+    for model in found[1:]:
+        assert np.array_equal(model.estimator.coef_, found[0].estimator.coef_)
+        assert model.schema == found[0].schema
+        assert (model.plan, model.guarantee) == (found[0].plan, found[0].guarantee)
+
+
+def test_names_are_not_learnt_in_files(tmp_path: Path) -> None:
+    """A category without its list of values is refused by name before a row is read."""
+    pq.write_table(pa.table({"job": ["Jane Doe"], "y": [1]}), tmp_path / "a.parquet")
+    schema = Schema(columns={"job": Category()}, target=Target(column="y", kind="label", values=("0", "1")))
+    with pytest.raises(InvalidParameter, match="'job'"):
+        fit_table(tmp_path / "a.parquet", schema, budget=Budget(epsilon=1, delta=1e-6))

@@ -12,6 +12,7 @@ from privet.errors import InvalidParameter
 MOST_RECORDS = 2**27
 """How many records a sum may hold unless the caller, who knows how many there are in public, says otherwise."""
 
+_FULL = 2**62 - 1
 _EXPONENT = 400  # clips between 2^-400 and 2^400, so that no power of two below ever leaves the range of floats
 
 
@@ -42,11 +43,28 @@ def lattice_step(clip: float, *, max_records: int = MOST_RECORDS) -> float:
     return math.ldexp(1.0, exponent - bits - int(mantissa == 0.5))
 
 
-def check_count(count: int, max_records: int) -> None:
-    """Refuse more records than the lattice was made for."""
-    if count > max_records:
+def check_count(count: int, max_records: int, *, saturates: bool = False) -> None:
+    """Refuse more records than the lattice was made for.
+
+    If the sum `saturates`, only where somebody declared that there are fewer: how many there are may be private.
+    """
+    if count > max_records and not (saturates and max_records >= MOST_RECORDS):
         raise InvalidParameter(f"""Expected at most {max_records:,} records in one sum: more could overflow 64 bits.
             Declare a larger `max_records`, which is public, or use smaller batches.""")
+
+
+def saturated(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """one + other, kept within ±(2^62 − 1), as each of them is. Private.
+
+    So nothing wraps around, however many records there are. A record is in one of them; as keeping to an interval moves
+    no two numbers apart, it moves the result no further than it moves its own.
+
+    Examples
+    --------
+    >>> saturated(np.array([2**61, 5]), np.array([2**61, -7])).tolist() == [2**62 - 1, -2]
+    True
+    """
+    return np.clip(np.clip(one, -_FULL, _FULL) + np.clip(other, -_FULL, _FULL), -_FULL, _FULL)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -66,11 +84,11 @@ class LatticeSum:
     within: int = 0
 
     def __add__(self, other: "LatticeSum") -> "LatticeSum":
-        """The sum over both lots of records, if they are bounded alike on one lattice."""
+        """The sum over both lots of records, if they are bounded alike on one lattice; see `saturated`."""
         if (self.step, self.clip, self.units.shape) != (other.step, other.clip, other.units.shape):
             raise InvalidParameter("""Expected two sums of one shape, clip and lattice, got others: they are not of
                 records that were bounded alike. Take both with the same theta, rule and max_records.""")
-        return replace(self, units=self.units + other.units, within=self.within + other.within)
+        return replace(self, units=saturated(self.units, other.units), within=self.within + other.within)
 
     def __repr__(self) -> str:
         return f"LatticeSum(private, shape={self.units.shape}, step={self.step!r}, clip={self.clip!r})"

@@ -156,6 +156,4 @@ def tallies(counts: Sequence[Callable[[Any], Any]], values: Sequence[Any]) -> li
 
 
 def _column(rows: Any, place: int) -> NDArray[np.float64]:
-    if isinstance(rows, np.ndarray):
-        return np.asarray(rows[:, place], dtype=np.float64)
-    return np.asarray(rows.column(place))
+    return np.asarray(rows[:][:, place], dtype=np.float64)

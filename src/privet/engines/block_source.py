@@ -9,8 +9,18 @@ import numpy as np
 
 from privet.arrays import IntArray
 from privet.clipping import LatticeSum
-from privet.data.elsewhere import Later, Source
-from privet.engines.blocks_of_rows import ALL, Block, Opener, chosen, needed, write_block, written_block
+from privet.data.elsewhere import Elsewhere, ElsewhereRows, Later, Source
+from privet.engines.blocks_of_rows import (
+    ALL,
+    FEATURES,
+    TARGET,
+    Block,
+    Opener,
+    chosen,
+    needed,
+    write_block,
+    written_block,
+)
 from privet.engines.cache import Cache
 from privet.engines.engine import Engine, bunched
 from privet.engines.part import Part
@@ -38,6 +48,11 @@ class BlockSource(Source):
     def records(self) -> int:
         """How many there are."""
         return int(self.counts.sum())
+
+    def numbers(self, columns: int) -> tuple[ElsewhereRows, Elsewhere]:
+        """Features, of so many columns, and targets, as numbers that are elsewhere."""
+        count = self.records
+        return ElsewhereRows(self, FEATURES, (count, columns)), Elsewhere(self, TARGET, count)
 
     def totals(self, asked: Sequence[Later]) -> list[IntArray]:
         answers = self.engine.run(_Count(tuple(asked), self.opener), bunched(self.parts, self.engine.cores))

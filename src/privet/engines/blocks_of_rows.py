@@ -56,28 +56,41 @@ def needed(asked: Sequence[Any]) -> frozenset[Any]:
     """
     found: set[Any] = set()
     for each in asked:
-        if isinstance(each, Later):
-            found |= {each.function} & ALL if each.given == (THE_BLOCK,) else needed(each.given)
-            if each is THE_BLOCK:
-                found |= ALL
+        if isinstance(each, Later):  # which may have been sent: the block is told by what it is, not by who it is
+            found |= ALL if each.function is None else {each.function} if each.function in ALL else needed(each.given)
     return frozenset(found)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
+class TargetColumn:
+    """The column of targets of a frame, by its reader; a value that can be sent."""
+
+    name: str
+    reader: Reader
+
+    def __call__(self, frame: Any) -> Any:
+        return self.reader.read(cells_of(frame.column(self.name), name="y"))
+
+
+@dataclass(frozen=True, slots=True)
 class FileRows:
-    """Blocks of rows of Parquet files, read by the readers of the `data` room: a cell that is no number is missing."""
+    """Blocks of rows of Parquet files; `rows` and `targets` make features and targets of a frame of some columns.
+
+    What cannot be read is missing there: they are of the rooms that judge each cell alone.
+    """
 
     columns: tuple[str, ...]
     target: str
-    reader: Reader
+    targets: Callable[[Any], Any]
+    rows: Callable[[Any], Any] = FrameRows
 
     def __call__(self, part: Part, needs: frozenset[Any]) -> Iterator[Block]:
         part.check()
         names = [*self.columns] if features_of in needs else []
-        names += [self.target] if target_of in needs or not names else []
+        names += [self.target] if (target_of in needs or not names) and self.target not in names else []
         for frame in source_blocks(part, names, rows=max(1 << 12, _BYTES // (8 * len(names)))):
-            table = FrameRows(frame.select(list(self.columns))) if features_of in needs else None
-            target = self.reader.read(cells_of(frame.column(self.target), name="y")) if target_of in needs else None
+            table = self.rows(frame.select(list(self.columns))) if features_of in needs else None
+            target = self.targets(frame) if target_of in needs else None
             yield Block(table=table, target=target, count=frame.num_rows)
         part.check()
 

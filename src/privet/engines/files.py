@@ -9,7 +9,7 @@ from typing import Any
 from privet.engines.cache import Cache
 from privet.engines.engine import Engine, Stream
 from privet.engines.part import Part
-from privet.engines.sources import Paths, source_parts
+from privet.engines.sources import PARQUET, Paths, source_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,10 @@ def as_files(data: Any) -> Files | None:
     """A path, or a frame of a cluster, as files; None for what is in memory."""
     if isinstance(data, Files):
         return data
-    return Files(data) if isinstance(data, str | os.PathLike) else None
+    if not isinstance(data, str | os.PathLike):
+        return None
+    path = os.fspath(data)
+    return Files(path) if os.path.isdir(path) or path.endswith(PARQUET) else None
 
 
 def is_frame(data: Any, package: str, kind: str) -> bool:

@@ -15,7 +15,7 @@ from privet.errors import InvalidParameter
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder of files, a pattern, or several of them."""
 
-_ENDS = (".parquet", ".pq", ".parq")
+PARQUET = (".parquet", ".pq", ".parq")
 _ROWS = 1 << 22  # of a part, about
 
 
@@ -52,6 +52,13 @@ learn from. Pass a file, a folder of .parquet files, or a pattern.
             sizes = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
             found += [Part(file, print_of, groups) for groups in _runs(sizes)]
     return found
+
+
+def source_header(part: Part) -> Any:
+    """The columns of the source, as an Arrow table of no rows; public."""
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(part.path).empty_table()
 
 
 def source_blocks(part: Part, columns: Sequence[str], *, rows: int | None = None) -> Iterator[Any]:
@@ -92,7 +99,7 @@ def parquet_files(paths: Paths) -> list[str]:
     for each in (os.fspath(path) for path in many):
         if os.path.isdir(each):
             found += sorted(
-                str(p) for p in Path(each).iterdir() if p.suffix in _ENDS and not p.name.startswith(("_", "."))
+                str(p) for p in Path(each).iterdir() if p.suffix in PARQUET and not p.name.startswith(("_", "."))
             )
         else:
             found += sorted(glob.glob(each)) if glob.has_magic(each) else [each] * os.path.isfile(each)

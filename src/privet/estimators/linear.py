@@ -15,7 +15,7 @@ from privet._checks import positive, whole
 from privet.arrays import Vector
 from privet.data import MadeRows, matrix
 from privet.data.cells import Reader
-from privet.data.elsewhere import ElsewhereRows
+from privet.data.elsewhere import ElsewhereRows, each_alone
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.constant_defaults import ConstantModel, fit_constant
 from privet.estimators.defaults import Task
@@ -24,7 +24,7 @@ from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
-from privet.estimators.reading import file_records, in_files, people_of
+from privet.estimators.reading import file_records, in_files, people_of, records_elsewhere
 from privet.estimators.reserving import randomness, reserve, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
@@ -189,6 +189,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
 
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
         """The records as private arrays, checked on public facts; of a table in files, where they are."""
+        if isinstance(X, ElsewhereRows):
+            return records_elsewhere(self, X, each_alone(self._target_reader().read, y))
         if in_files(X):
             return file_records(self, X, y, sample_weight, groups)
         if y is None:

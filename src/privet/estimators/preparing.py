@@ -10,7 +10,7 @@ from privet.arrays import BoolArray, IntArray, Vector
 from privet.data import one_row_each
 from privet.data.elsewhere import Elsewhere, ElsewhereRows, Later
 from privet.data.floats import columns_at
-from privet.engines.blocks_of_rows import FEATURES, TARGET, Block
+from privet.engines.blocks_of_rows import Block
 from privet.estimators.intervals import altered_rows
 from privet.estimators.outline import Outline, Size
 from privet.estimators.weights import Weights
@@ -140,7 +140,8 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
 def _columns(X: Any, places: IntArray | None = None) -> dict[str, Vector]:
     """Each column by a name; of the rows at some places of a dense table, if given."""
     if isinstance(X, ElsewhereRows):
-        rows = X if places is None else sampled_rows(X, places)
+        source: Any = X.source
+        rows = X if places is None else source.sampled(places, source.cache.beside()).numbers(X.shape[1])[0]
         return {f"x{j}": rows.column(j) for j in range(rows.shape[1])}  # type: ignore[misc]  # counted as arrays are
     if places is not None:
         return {f"x{j}": column for j, column in enumerate(columns_at(X.T, places))}
@@ -234,16 +235,9 @@ class Preparation:
 
 def sampled_parts(data: Records, places: IntArray | None) -> Records:
     """The records at some places of a table in parts, or all, as rows that need not be decoded again."""
-    rows = sampled_rows(data.table, places)
-    target = Elsewhere(rows.source, TARGET, rows.shape[0])
+    source: Any = data.table.source
+    rows, target = source.sampled(places, source.cache.beside()).numbers(data.table.shape[1])
     return replace(data, table=rows, target=target)
-
-
-def sampled_rows(X: ElsewhereRows, places: IntArray | None) -> ElsewhereRows:
-    """Their features alone."""
-    source: Any = X.source
-    found = source.sampled(places, source.cache.beside())
-    return ElsewhereRows(found, FEATURES, (found.records, X.shape[1]))
 
 
 def problem_in_parts(data: Records, scaling: Scaling, posed: Posed, *, alpha: float, once: bool) -> PartedProblem:

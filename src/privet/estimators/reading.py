@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.arrays import IntArray
-from privet.data.elsewhere import Elsewhere, ElsewhereRows
+from privet.data.elsewhere import ElsewhereRows
 from privet.data.floats import FrameRows
 from privet.engines.block_source import BlockSource
-from privet.engines.blocks_of_rows import FEATURES, TARGET, FileRows
+from privet.engines.blocks_of_rows import FileRows, TargetColumn
 from privet.engines.files import Files, as_files
 from privet.engines.parted_glm import feature_columns
-from privet.engines.sources import source_blocks, source_counts
+from privet.engines.sources import source_counts, source_header
 from privet.errors import InvalidParameter
 from privet.estimators.preparing import Records
 from privet.privacy import Neighbours
@@ -32,17 +32,20 @@ def file_records(model: "PrivateLinearModel", X: Any, y: Any, sample_weight: Any
     files: Files = as_files(X)  # type: ignore[assignment]  # the caller has asked
     parts, cache = files.opened()
     names = feature_columns(parts[0], y, None, None)
-    FrameRows(next(source_blocks(parts[0], names)).slice(0, 0))  # refuses columns that are declared to be no numbers
+    FrameRows(source_header(parts[0]).select(list(names)))  # refuses columns that are declared to be no numbers
     counts = source_counts(parts)
-    opener = FileRows(columns=names, target=y, reader=model._target_reader())
+    opener = FileRows(names, y, TargetColumn(y, model._target_reader()))
     source = BlockSource(files.engine, parts, opener, counts, cache)
-    rows = ElsewhereRows(source, FEATURES, (source.records, len(names)))
-    model.feature_names_in_, model.n_features_in_ = np.array(names, dtype=object), len(names)
-    size = model._size(rows, source.records)
+    model.feature_names_in_ = np.array(names, dtype=object)
     if source.records == 0 and model.neighbours != "add_remove":
         raise InvalidParameter("Expected at least one row, got files without any: there is nothing to learn from.")
-    target: Any = Elsewhere(source, TARGET, source.records)
-    return Records(table=rows, target=target, weights=None, people=None, size=size)
+    return records_elsewhere(model, *source.numbers(len(names)))
+
+
+def records_elsewhere(model: "PrivateLinearModel", rows: ElsewhereRows, target: Any) -> Records:
+    """Rows and targets that are elsewhere, the latter as the model's own reader has read them, as records of a fit."""
+    model.n_features_in_ = rows.shape[1]
+    return Records(table=rows, target=target, weights=None, people=None, size=model._size(rows, rows.shape[0]))
 
 
 def people_of(groups: Any, rows: int, neighbours: Neighbours) -> IntArray | None:

@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from privet.arrays import Vector
 from privet.data import grouped_by
+from privet.data.elsewhere import ElsewhereRows
+from privet.engines.files import as_files
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.doubts import Doubts
 from privet.estimators.reserving import reserve
+from privet.estimators.table_files import TableFiles
 from privet.estimators.table_outline import checked, estimator_for, opened_columns, table_outline
 from privet.plan import Meter, Plan
 from privet.preprocessing import Schema, SchemaLearner, TableEncoder
-from privet.preprocessing.encoded_rows import EncodedRows
 from privet.preprocessing.encoding import feature_names
 from privet.preprocessing.learning import Completed
 from privet.privacy import Budget, Guarantee, Neighbours
@@ -115,7 +117,8 @@ def fit_table(
 
     Parameters
     ----------
-    table : a data frame, dict of columns, list of dicts, or path of a CSV file; private
+    table : a data frame, dict of columns, list of dicts, or path of a CSV file; or Parquet files, by their path or as
+        `privet.engines.Files`, which are never in memory whole; private
     schema : the public facts, with a target
     budget, neighbours : what the model shall satisfy
     records : under "add_remove", a public guess of the number of rows, or of people
@@ -136,10 +139,11 @@ def fit_table(
     (['no', 'yes'], True)
     """
     given = checked(schema, groups)
+    table = _opened(table, given, groups)
     whose = None if groups is None else grouped_by(table, groups)
     opened = opened_columns(given, table, groups, bounds_exact)
     encoded = _encoded(given, table) if opened is None else None
-    rows = len(next(iter(opened.columns.values()))) if opened is not None else len(encoded[1])  # type: ignore[index]
+    rows = opened.count if opened is not None else len(encoded[1])  # type: ignore[index]
     count = rows if whose is None else int(whose.max(initial=-1)) + 1
     if count == 0 and neighbours != "add_remove":  # where how many there are is private, none must do
         raise InvalidParameter(
@@ -156,7 +160,8 @@ def fit_table(
         learnt = learner.run(opened, meter)
     schema = learnt.schema
     made, target = encoded or _encoded(schema, table)
-    features = made if outline.rate < 1 else made.whole()  # where most is learnt from a sample, no copy is needed
+    away = outline.rate < 1 or isinstance(made, ElsewhereRows)
+    features = made if away else made.whole()  # where most is learnt from a sample, no copy is needed
     estimator = estimator_for(schema, budget, neighbours, records)
     doubts = estimator._fit_planned(features, target, groups=whose, outline=outline, meter=meter)
     meter.finish()
@@ -178,6 +183,21 @@ def _stated(guarantee: Guarantee, given: Schema, learner: SchemaLearner | None) 
     return replace(guarantee, assumptions=(*own, said))
 
 
-def _encoded(schema: Schema, table: Any) -> tuple[EncodedRows, Vector]:
+def _opened(table: Any, schema: Schema, groups: str | None) -> Any:
+    """The table, or if it is in files, those."""
+    files = as_files(table)
+    if files is None:
+        return table
+    if groups is not None:
+        raise InvalidParameter(
+            "Expected no groups for a table in files, got a column of them: that is done for tables in memory. Leave "
+            "it out, or read the table into memory."
+        )
+    return TableFiles(files, schema)
+
+
+def _encoded(schema: Schema, table: Any) -> tuple[Any, Any]:
+    if isinstance(table, TableFiles):
+        return table.encoded(schema)
     encoder = TableEncoder(schema)
     return encoder.rows(table), encoder.encode_target(table)

@@ -12,11 +12,12 @@ from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.range_shares import INSIDE, share_noise, share_to_see, stands_out
 from privet.estimators.regressors import LinearRegression
 from privet.estimators.sampling import range_rate, sample_rate, sample_tail
+from privet.estimators.table_files import TableFiles
 from privet.plan import Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import Category, Schema, SchemaLearner, TableEncoder, Target
 from privet.preprocessing.encoding import ends_of, number_ends
-from privet.preprocessing.learning import Opened
+from privet.preprocessing.opened import Opened
 from privet.preprocessing.schema import Column
 from privet.privacy import Budget, Neighbours
 from privet.problems.facts import public_count
@@ -76,7 +77,8 @@ def opened_columns(schema: Schema, table: Any, groups: str | None, bounds_exact:
     hulls = () if bounds_exact else _hulls(schema)
     if not hulls and not schema.unknown:
         return None
-    return SchemaLearner(schema=schema, threshold_delta=0.1, groups=groups, inside=hulls).read(table)
+    learner = SchemaLearner(schema=schema, threshold_delta=0.1, groups=groups, inside=hulls)
+    return table.opened(schema, learner.columns) if isinstance(table, TableFiles) else learner.read(table)
 
 
 def _hulls(schema: Schema) -> tuple[str, ...]:

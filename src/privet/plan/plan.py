@@ -132,9 +132,9 @@ class Plan:
         return self[name].sampling.batch_size(self.count)
 
     def max_records(self, name: str) -> int:
-        """A public bound on the records of one sum, for its lattice."""
+        """A public bound on the records of one sum, for its lattice; of a guess, what four times as many would need."""
         if self.records is None or self.neighbours == "add_remove":
-            return MOST_RECORDS
+            return max(MOST_RECORDS, 4 * (self.records or 0))
         most = self[name].sampling.most(self.records)
         return MOST_RECORDS if most is None else most
 

@@ -4,13 +4,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from numpy.typing import NDArray
-
 from privet.accounting import calibrate
 from privet.arrays import IntArray
 from privet.data import grouped_by, one_row_each
-from privet.data.cells import Names, Numbers, RawNumbers
-from privet.data.floats import columns_at
+from privet.data.cells import Names, RawNumbers
 from privet.data.tables import read
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
@@ -18,6 +15,7 @@ from privet.plan.influence import unit_clip
 from privet.plan.plan import check_budget
 from privet.preprocessing.categories import NameFinder
 from privet.preprocessing.encoding import ends_of
+from privet.preprocessing.opened import Opened
 from privet.preprocessing.ranges import RangeFinder
 from privet.preprocessing.schema import Category, Column, Schema, Target
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours
@@ -38,15 +36,6 @@ class LearntSchema:
     schema: Schema
     plan: Plan
     guarantee: Guarantee
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
-class Opened:
-    """Columns that were read, the names met in them, and whose rows they are; private."""
-
-    columns: dict[str, NDArray[Any]]
-    names: dict[str, Names]
-    people: IntArray | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,9 +159,7 @@ class SchemaLearner:
             (self._planned(meter, "ranges", self.numbers), some, self.rate),
         ):
             if finder is not None:
-                values = [opened.columns[name] for name in finder.columns]
-                read_as = [Numbers().read(each) for each in values] if places is None else columns_at(values, places)
-                learnt = finder.learn(list(read_as), meter, rate=rate)
+                learnt = finder.learn(opened.numbers(finder.columns, places), meter, rate=rate)
                 facts.update({name: {"low": low, "high": high} for name, (low, high) in learnt.ranges.items()})
                 unsure += tuple(name for name in learnt.unsure if name in self.schema.unknown)
         if self.names:
@@ -189,8 +176,7 @@ class SchemaLearner:
                 f"Expected rate=1 with groups or under 'add_remove', got {self.rate!r}: a sample is only proven to be "
                 "as private as all rows where rows are records and their number is public. Leave rate out."
             )
-        rows = len(next(iter(opened.columns.values())))
-        return Poisson(sampling_rate=self.rate).indices(rows, 0, meter.random)
+        return Poisson(sampling_rate=self.rate).indices(opened.count, 0, meter.random)
 
     def _planned(self, meter: Meter, what: str, columns: tuple[str, ...]) -> RangeFinder | None:
         """The finder of ranges whose releases the meter's plan has."""

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from privet.arrays import IntArray, Vector
+from privet.clipping.lattice import MOST_RECORDS, saturated
 from privet.sums.compiled import Kernels, kernels_for
 from privet.sums.table import Table
 
@@ -105,6 +107,12 @@ def shared(
     `outputs`, if not 0, says that the share leaves all work with features to `Work`, so that they may be 16-bit rows,
     and how many predictions a record has.
     """
+    if count > MOST_RECORDS:  # so many are below 2^61 together, as the lattice is made; more may not fit
+        edges = [*range(0, count, MOST_RECORDS), count]
+        lots = [
+            shared(share, *_lot(table, labels, indices, a, b), threads, outputs=outputs) for a, b in pairwise(edges)
+        ]
+        return reduce(saturated, (units for units, _ in lots)), sum(within for _, within in lots)
     values = count * table.shape[1]
     compiled = kernels_for(table.units, values, outputs) if outputs else None
     rows = min(block_rows(table.shape[1], _NARROW if compiled else 1), 64 * max(1, -(-count // 64)))
@@ -113,6 +121,15 @@ def shared(
     edges = [min(count, blocks * i // workers * rows) for i in range(workers + 1)]
     work = [Work(table, labels, indices, rows, compiled) for _ in range(workers)]
     return pooled(share, work, edges, values)
+
+
+def _lot(table: Table, labels: Vector, indices: IntArray | None, first: int, last: int) -> tuple[Any, ...]:
+    """The records first..last-1 of those at `indices`, as they are, and how many there are."""
+    if indices is not None:
+        return table, labels, indices[first:last], last - first
+    part = slice(first, last)
+    some = Table(table.units[part], table.inverse_norms[part], step=table.step, row_norm=table.row_norm)
+    return some, labels[part], None, last - first
 
 
 def workers_for(values: int, blocks: int, threads: int | None) -> int:

@@ -69,7 +69,7 @@ def glm_sum(
     step = lattice_step(rule.clip, max_records=max_records)
     clip_units = math.floor(rule.clip / step)
     count = table.shape[0] if indices is None else len(indices)
-    check_count(count, max_records)
+    check_count(count, max_records, saturates=True)
     theta_units, theta_step = rounded(theta)
     z_step = table.step * theta_step
     a_step = step / table.step
@@ -119,7 +119,7 @@ def scalar_sum(
     step = lattice_step(clip, max_records=max_records)
     clip_units = math.floor(clip / step)
     count = table.shape[0] if indices is None else len(indices)
-    check_count(count, max_records)
+    check_count(count, max_records, saturates=True)
     theta_units, theta_step = rounded(theta)
 
     def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
@@ -153,7 +153,7 @@ def gram_sum(table: Table, *, weights: Vector | None = None, threads: int | None
     """
     count = table.shape[0]
     if weights is None:  # else the caller knows how many records there are, which may be fewer than rows
-        check_count(count, 2**31)  # entries below 2^30
+        check_count(count, 2**31, saturates=True)  # entries below 2^30
 
     def share(work: Work, first: int, last: int) -> tuple[IntArray, int]:
         total = np.zeros((table.shape[1],) * 2, dtype=np.int64)

@@ -65,7 +65,7 @@ def curvature_sum(
 
 def _extra_bits(count: int, max_records: int) -> int:
     """By how many bits rows may be finer than their own 15 so that no entry of their second moment overflows."""
-    check_count(count, max_records)
+    check_count(count, max_records, saturates=True)
     extra = min(_ROW_BITS, (61 - 30 - max(max_records - 1, 0).bit_length()) // 2)  # entries: below 2^(30 + 2 extra)
     if extra < 0:
         raise InvalidParameter(f"""Expected at most 2^31 records in one sum, got {max_records:,}: it could overflow 64
@@ -176,7 +176,7 @@ def norm_counts(
     array([1., 1.])
     """
     count = table.shape[0]
-    check_count(count, min(max_records, 2**31))  # counted in units of 2^-30
+    check_count(count, min(max_records, 2**31), saturates=True)  # counted in units of 2^-30
     theta_units, theta_step = rounded(theta)
     scaled = np.array([check_clip(edge, name="edges") for edge in edges]) / table.step
 
@@ -191,4 +191,4 @@ def norm_counts(
         return total, 0
 
     units, _ = shared(share, table, labels, None, count, threads)
-    return LatticeSum(units=units << 30, step=2.0**-30, clip=1.0)
+    return LatticeSum(units=np.minimum(units, 2**31) << 30, step=2.0**-30, clip=1.0)
