@@ -11,7 +11,7 @@ TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-torch test test-fast test-integrations test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals bench-torch lint format docs clean
+.PHONY: help demo demo-torch test test-fast test-integrations test-slow test-spark bench bench-accounting bench-accuracy bench-descent bench-intervals bench-torch lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -36,6 +36,9 @@ test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 
 test-integrations: $(VENV)/.with-integrations ## the examples for Lightning and Hugging Face, run and checked
 	$(VENV)/bin/python -m pytest tests/torch/test_integrations.py $(ARGS)
+
+test-spark: $(VENV)/.with-spark-test ## the contract of engines, on a Spark cluster of this machine; needs Java
+	$(VENV)/bin/python -m pytest -m slow -rs tests/engines/test_spark.py $(ARGS)
 
 bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-torch ## all benchmarks
 
