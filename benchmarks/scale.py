@@ -244,13 +244,14 @@ def page(results: dict[str, Any]) -> str:
     ms = {name: f"{1e3 * value:.0f} ms" for name, value in middle.items()}
     said = [
         f"Written by `benchmarks/scale.py` ({facts['date']}); one run on one machine with {facts['cores']} cores, load",
-        f"average {facts['load']} at the start. {core['rows']:,} rows of {COLUMNS} columns: {core['bytes'] / 1e9:.1f} GB",
-        f"as floats, {core['encoded'] / 1e9:.2f} GB encoded. Ratios are of paired rounds, medians; the better of two",
+        f"average {facts['load']} at the start. {core['rows']:,} rows of {COLUMNS} columns:",
+        f"{core['bytes'] / 1e9:.1f} GB as floats, {core['encoded'] / 1e9:.2f} GB encoded. Ratios are of paired rounds, medians; the better of two",
         "for cold files and for encoding.",
     ]
     more = [
         f"A warm pass takes {1e3 * warm:.0f} ms: {core['encoded'] / warm / 1e9:.1f} GB/s of encoded rows.",
-        f"One and two Dask workers: {ms['dask 1']} and {ms['dask 2']}; plain processes: {ms['plain 1']} and {ms['plain 2']}.",
+        f"One and two Dask workers: {ms['dask 1']} and {ms['dask 2']};",
+        f"one and two plain processes: {ms['plain 1']} and {ms['plain 2']}.",
     ]
     table = _table(["what", "measured", "bar", "met"], rows)
     return "\n\n".join(["# Tables that do not fit in memory", "\n".join(said), table, "\n".join(more)]) + "\n"
