@@ -245,7 +245,8 @@ def page(results: dict[str, Any]) -> str:
     said = [
         f"Written by `benchmarks/scale.py` ({facts['date']}); one run on one machine with {facts['cores']} cores, load",
         f"average {facts['load']} at the start. {core['rows']:,} rows of {COLUMNS} columns:",
-        f"{core['bytes'] / 1e9:.1f} GB as floats, {core['encoded'] / 1e9:.2f} GB encoded. Ratios are of paired rounds, medians; the better of two",
+        f"{core['bytes'] / 1e9:.1f} GB as floats, {core['encoded'] / 1e9:.2f} GB encoded.",
+        "Ratios are of paired rounds, medians; the better of two",
         "for cold files and for encoding.",
     ]
     more = [
