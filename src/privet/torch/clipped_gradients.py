@@ -25,7 +25,9 @@ _NUMBERS = 11_000_000  # that a micro-batch may form for its examples, so that t
 
 @dataclass(frozen=True, slots=True)
 class ClippedSum:
-    """Σ factor × gradient over a batch, a tensor a parameter, and how many were within the clip. Private: no noise yet.
+    """Σ factor × gradient over a batch, a tensor a parameter. Private: no noise yet.
+
+    `within` is how many more examples were within the clip than beyond: each adds 1, −1, or, left out, nothing.
 
     Examples
     --------
@@ -35,7 +37,7 @@ class ClippedSum:
     >>> engine = ClippedGradients(model, lambda model, x: model(x).squeeze(1))
     >>> found = engine.sum(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), Clip(clip=1.0))
     >>> [round(value, 3) for value in found.gradients[0][0].tolist()], found.within
-    ([0.9, 1.2], 1)
+    ([0.9, 1.2], 0)
     """
 
     gradients: tuple[Tensor, ...]
@@ -146,7 +148,7 @@ class ClippedGradients:
                 yield part(batch, first, last), sizes[start:stop]
 
     def _add(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor]) -> int:
-        """Add the clipped gradients of a micro-batch to the totals; how many units were within the clip."""
+        """Add the clipped gradients of a micro-batch to the totals; units within the clip, less those beyond."""
         try:
             uses = self._uses(batch, sizes)
         except Exception as error:  # the model runs on made-up examples: it is these it cannot read
@@ -169,7 +171,7 @@ class ClippedGradients:
             total += use.weighted(factors[place if len(factors) > 1 else 0])
         self._scratch.release()
         self._numbers = sum(use.numbers for use in uses if use is not None)
-        return int((norms <= rule.clip).sum())
+        return 2 * int((norms <= rule.clip).sum()) - len(norms)
 
     def _uses(self, batch: Any, sizes: Tensor | None) -> list[Use | None]:
         assert self._way is not None  # noqa: S101
