@@ -351,7 +351,7 @@ def test_loaders_whose_order_may_depend_on_examples_are_refused() -> None:
     plain = DataLoader(examples, batch_size=10)
     with pytest.raises(NoProvenBound, match="replace_one"):
         training(plain, steps=None, batch_size=None, epochs=1, neighbours="add_remove", records=100)
-    with pytest.raises(InvalidParameter, match="no phases"):
+    with pytest.raises(InvalidParameter, match="neither phases"):
         training(plain, steps=None, batch_size=None, epochs=1, phases=[Phase(), Phase()])
     with pytest.raises(InvalidParameter, match="its own batches"):
         training(plain, steps=None, batch_size=20, epochs=1)

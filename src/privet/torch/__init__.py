@@ -15,6 +15,7 @@ from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.private_gradient import PrivateGradient
 from privet.torch.private_training import PrivateTraining
 from privet.torch.scaled_adam import ScaledAdam
+from privet.torch.snapshots import Snapshots
 from privet.torch.softmax_regression import LossOf
 from privet.torch.training_plan import Phase, training_plan
 
@@ -37,6 +38,7 @@ __all__ = [
     "PrivateGradient",
     "PrivateTraining",
     "ScaledAdam",
+    "Snapshots",
     "clipped_sum",
     "fit",
     "make_compatible",

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from privet.clipping import Bounding, Clip, PerLayer
 from privet.errors import InvalidParameter
+from privet.torch.gradient_differences import differences
 from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
 from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
@@ -83,6 +84,7 @@ class ClippedGradients:
         self.way = ""
         self._scratch = Scratch()
         self._scales: list[Tensor] | None = None
+        self._anchor: list[Tensor] | None = None
         self._watched: tuple[tuple[str, nn.Module], ...] = ()
         self._modes: list[bool] = []
 
@@ -94,14 +96,20 @@ class ClippedGradients:
 
     @torch.no_grad()
     def sum(
-        self, batch: Any, rule: Bounding, *, sizes: Tensor | None = None, scales: list[Tensor] | None = None
+        self,
+        batch: Any,
+        rule: Bounding,
+        *,
+        sizes: Tensor | None = None,
+        scales: list[Tensor] | None = None,
+        anchor: list[Tensor] | None = None,
     ) -> ClippedSum:
         """The sum over a batch; with `sizes`, so many neighbouring examples are one unit, and their mean is clipped.
 
         With `scales`, public tensors of the parameters' shapes, gradients are multiplied by those before the clip, and
-        it is the scaled ones that are summed.
+        it is the scaled ones that are summed. With `anchor`, other weights, gradients at those are subtracted before.
         """
-        self._scales = scales
+        self._scales, self._anchor = scales, anchor
         if self._way is None:
             self.prove(batch)
         self._check_unchanged()
@@ -150,7 +158,10 @@ class ClippedGradients:
     def _add(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor]) -> int:
         """Add the clipped gradients of a micro-batch to the totals; units within the clip, less those beyond."""
         try:
-            uses = self._uses(batch, sizes)
+            if self._anchor is None:
+                uses = self._uses(batch, sizes)
+            else:
+                uses = differences(lambda: self._uses(batch, sizes), self.parameters, self._anchor)
         except Exception as error:  # the model runs on made-up examples: it is these it cannot read
             if isinstance(error, MemoryError | torch.OutOfMemoryError) and length(batch) <= 1:
                 raise  # a machine too small for one example is no example's own doing

@@ -25,6 +25,7 @@ from privet.torch.network_checks import check_precision, checked_parameters, try
 from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.processes import Processes
 from privet.torch.scaled_adam import ScaledAdam
+from privet.torch.snapshots import SNAPSHOTS, Anchor
 
 ALONE = "model and loss treat each example by itself: tried on made-up ones, not proven"
 _WORTH_A_THREAD = 1 << 16  # numbers whose noise takes longer than to ask another thread for it
@@ -93,6 +94,7 @@ class PrivateGradient:
         self._correlated: dict[str, CorrelatedTensors] = {}
         self._scaled_by: ScaledAdam | None = None
         self._scales: list[Tensor] | None = None
+        self._anchor = Anchor()
         self._processes = Processes()
         self._processes.start_alike(model)
         self._open: str | None = None
@@ -142,12 +144,12 @@ class PrivateGradient:
         check_precision(self._engine.parameters[0].device.type)
         rule = self.meter.rule(name)
         self._scales = self._scaled_by.scales(self._engine.parameters) if self._scaled_by is not None else None
-        total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule)
+        total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule, self._anchor.of(name))
         within = self._processes.total(within)
         correlation = self.plan[name].correlation
         stddev = self.meter.float_noise(name, clip=rule.clip, size=self._size, within=within, correlation=correlation)
         self._open = None
-        divisor = self._batch_size or self.plan.batch_size(name)
+        divisor = (self._batch_size if name != SNAPSHOTS else None) or self.plan.batch_size(name)
         self.noise_stddev = stddev / divisor
         if self._processes.first:
             self._add_noise(name, total, stddev)
@@ -158,6 +160,7 @@ class PrivateGradient:
             share /= scale
         for parameter, share in zip(self._engine.parameters, total, strict=True):
             parameter.grad = share.div_(divisor).to(parameter.dtype)
+        self.noise_stddev = self._anchor.finished(name, self._engine.parameters, self.noise_stddev)
 
     def _add_noise(self, name: str, total: list[Tensor], stddev: float) -> None:
         correlation = self.plan[name].correlation
@@ -221,14 +224,14 @@ class PrivateGradient:
                 does not cover it. Plan for more steps.""")
         return name
 
-    def _sum(self, parts: list[Part], rule: Bounding) -> tuple[list[Tensor], int]:
+    def _sum(self, parts: list[Part], rule: Bounding, anchor: list[Tensor] | None = None) -> tuple[list[Tensor], int]:
         """Σ over all parts; one on which the model raises is taken apart until only the guilty are left out."""
         total: list[Tensor] = []
         within, waiting, device = 0, list(parts), self._engine.parameters[0].device
         while waiting:
             part = waiting.pop()
             try:
-                found = self._of(moved(part.batch, device), rule, getattr(part, "sizes", None))
+                found = self._of(moved(part.batch, device), rule, getattr(part, "sizes", None), anchor)
             except (PrivetError, MemoryError, torch.OutOfMemoryError):
                 raise  # a refusal on public facts, or a machine too small: no example's own doing
             except Exception:  # noqa: BLE001  # a label out of range, a shape that does not fit: it would tell
@@ -240,13 +243,11 @@ class PrivateGradient:
             total = total or list(found.gradients)
         return total or [torch.zeros_like(p, dtype=torch.float32) for p in self._engine.parameters], within
 
-    def _of(self, batch: Any, rule: Bounding, sizes: Tensor | None) -> ClippedSum:
-        if self._augment is None:
-            return self._engine.sum(batch, rule, sizes=sizes, scales=self._scales)
-        copies, each = self._augment.applied(batch)
-        return self._engine.sum(
-            copies, rule, sizes=each if sizes is None else sizes * self._augment.copies, scales=self._scales
-        )
+    def _of(self, batch: Any, rule: Bounding, sizes: Tensor | None, anchor: list[Tensor] | None) -> ClippedSum:
+        if self._augment is not None:
+            batch, each = self._augment.applied(batch)
+            sizes = each if sizes is None else sizes * self._augment.copies
+        return self._engine.sum(batch, rule, sizes=sizes, scales=self._scales, anchor=anchor)
 
 
 def as_parts(batch: Any) -> list[Part]:
