@@ -21,7 +21,7 @@ from privet.errors import InvalidParameter, NoAmplification, NoProvenBound  # no
 from privet.ledger import Account  # noqa: E402
 from privet.randomness import fixed_seed_invalidates_guarantee  # noqa: E402
 from privet.sampling import FixedSize, Poisson  # noqa: E402
-from privet.torch import Phase, PrivateTraining  # noqa: E402
+from privet.torch import AdamBC, Phase, PrivateTraining, ScaledAdam  # noqa: E402
 
 CROSS = nn.CrossEntropyLoss(reduction="none")
 
@@ -212,6 +212,37 @@ def test_it_learns() -> None:
     x, y = examples.tensors
     for model in (run.model, run.averaged()):
         assert float((model.forward(x).argmax(1) == y).double().mean()) > 0.9
+
+
+OPTIMISERS: dict[str, Any] = {
+    "SGD with momentum": lambda weights: torch.optim.SGD(weights, lr=0.3, momentum=0.9),
+    "Adam": lambda weights: torch.optim.Adam(weights, lr=0.1),
+    "AdamW": lambda weights: torch.optim.AdamW(weights, lr=0.1),
+    "Adafactor": lambda weights: torch.optim.Adafactor(weights, lr=0.1),
+    "AdamBC": lambda weights: AdamBC(weights, lr=0.02),
+    "ScaledAdam": lambda weights: ScaledAdam(weights, lr=0.1),
+}
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_optimisers_learn_from_the_private_gradient_and_are_resumed(name: str, tmp_path: Path) -> None:
+    """Accuracy on two thousand easy examples is far above chance, with a checkpoint in between; the seed is fixed."""
+    examples, model = data(2000), nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2))
+    optimizer = OPTIMISERS[name](model.parameters())
+    asked: dict[str, Any] = {"steps": 40, "batch_size": 100, "epsilon": 4.0, "journal": tmp_path / "steps"}
+    run = training(examples, model, optimizer, random=fixed_seed_invalidates_guarantee(1), **asked)
+    for batch in run:
+        run.step(batch)
+        if run.steps_made == 20:
+            run.save(tmp_path / "last.pt")
+            break
+    seed = fixed_seed_invalidates_guarantee(2)
+    again: dict[str, Any] = {"loss": CROSS, "journal": tmp_path / "steps", "random": seed}
+    optimizer = OPTIMISERS[name](model.parameters())
+    trained(PrivateTraining.resume(tmp_path / "last.pt", model, optimizer, examples, **again))
+    x, y = examples.tensors
+    assert float((model(x).argmax(1) == y).double().mean()) > 0.9
 
 
 def test_an_average_of_weights_is_kept_on_request() -> None:
