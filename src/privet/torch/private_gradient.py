@@ -21,7 +21,7 @@ from privet.torch.correlated_tensors import CorrelatedTensors
 from privet.torch.float_noise import FloatNoise
 from privet.torch.gradient_ways import PerExample
 from privet.torch.lattice_noise import FLOAT_SUMS, LatticeNoise
-from privet.torch.network_checks import check_precision, checked_parameters, try_on
+from privet.torch.network_checks import check_hooks, check_precision, checked_parameters, try_on
 from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.processes import Processes
 from privet.torch.scaled_adam import ScaledAdam
@@ -83,6 +83,7 @@ class PrivateGradient:
     ) -> None:
         self._batch_size, self._augment = batch_size, augment
         self._size = sum(p.numel() for p in checked_parameters(model).values())
+        check_hooks(model)
         self._engine = ClippedGradients(model, per_example, micro_batch=micro_batch)
         self.meter = Meter(plan, random=random)
         self._noise = noise(self.meter.random)
@@ -142,6 +143,7 @@ class PrivateGradient:
             raise InvalidParameter("""Expected a batch that was drawn for this step, got none drawn: what is summed
                 would not be what was charged. Call draw() before each write().""")
         check_precision(self._engine.parameters[0].device.type)
+        check_hooks(self._engine.model)
         rule = self.meter.rule(name)
         self._scales = self._scaled_by.scales(self._engine.parameters) if self._scaled_by is not None else None
         total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule, self._anchor.of(name))
