@@ -260,7 +260,7 @@ def test_a_correlation_that_begins_anew_costs_no_more(strategy: Any, at: tuple[i
     """One record moves C′x by no more than the whole run is priced for: all patterns, signs and places of 8 steps."""
     for apart in (1, 2, 3, 4):
         plan = planned(times=8, sampling=Cyclic(batch=-(-100 // apart)), correlation=strategy)
-        priced = 3.0 / plan.event.noise_multiplier  # type: ignore[union-attr]
+        priced = 3.0 / plan.event.noise_multiplier  # type: ignore[attr-defined]
         for first in range(apart):
             columns = cut(strategy, at)[:, first::apart]
             signs = np.array(np.meshgrid(*[[-1, 0, 1]] * columns.shape[1])).reshape(columns.shape[1], -1)

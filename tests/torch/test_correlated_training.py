@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,21 +97,28 @@ def test_exact_noise_has_no_correlated_form() -> None:
         run.step(next(iter(run)))
 
 
-def interrupted(folder: Path, x: Tensor, cut: int | None, **settings: object) -> list[Tensor]:
+def interrupted(folder: Path, x: Tensor, cut: int | None, **settings: Any) -> list[Tensor]:
     """The noisy sums of a run whose weights stand still, resumed before step `cut` from a checkpoint of step 3."""
-    given = {"epsilon": 2, "delta": 1e-6, "steps": 20, "batch_size": 10, "clip": 0.7, "sampling": Cyclic(batch=10)}
+    given: dict[str, Any] = {
+        "epsilon": 2,
+        "delta": 1e-6,
+        "steps": 20,
+        "batch_size": 10,
+        "clip": 0.7,
+        "sampling": Cyclic(batch=10),
+    }
     data, found = (x, torch.zeros(100, dtype=torch.long)), []
     torch.manual_seed(0)
     model = nn.Linear(3, 4)
     still = torch.optim.SGD(model.parameters(), lr=0.0)
-    asked = {"loss": nn.CrossEntropyLoss(reduction="none"), "journal": folder / "steps"}
+    asked: dict[str, Any] = {"loss": nn.CrossEntropyLoss(reduction="none"), "journal": folder / "steps"}
     run = PrivateTraining(
         model,
         still,
         data,
         random=fixed_seed_invalidates_guarantee(1),
         **asked,
-        **given | settings,  # type: ignore[arg-type]
+        **given | settings,
     )
     for batch in run:
         run.step(batch)
@@ -119,7 +127,7 @@ def interrupted(folder: Path, x: Tensor, cut: int | None, **settings: object) ->
             run.save(folder / "last.pt")
         if run.steps_made == cut:
             random = fixed_seed_invalidates_guarantee(2)
-            run = PrivateTraining.resume(folder / "last.pt", model, still, data, random=random, **asked)  # type: ignore[arg-type]
+            run = PrivateTraining.resume(folder / "last.pt", model, still, data, random=random, **asked)
             assert run.plan.guarantee().epsilon <= 2
             break
     for batch in run:
@@ -146,7 +154,7 @@ def test_a_run_resumed_on_a_neighbour_moves_as_planned(cut: int, tmp_path: Path)
     matrix = np.tril(toeplitz(coefficients))
     matrix[cut:, :cut] = 0
     priced = correlated_mechanism(strategy, noise_multiplier=1.0, steps=20, participations=2, separation=10)
-    assert np.linalg.norm(matrix @ moved.numpy()) <= 0.7 * (1 + 1e-4) / priced.noise_multiplier
+    assert np.linalg.norm(matrix @ moved.numpy()) <= 0.7 * (1 + 1e-4) / priced.noise_multiplier  # type: ignore[attr-defined]
 
 
 def test_noise_after_a_resume_holds_nothing_of_the_noise_before(tmp_path: Path) -> None:
@@ -158,7 +166,13 @@ def test_noise_after_a_resume_holds_nothing_of_the_noise_before(tmp_path: Path) 
     assert (dict(kept.extra), dict(kept.clips), kept.average) == ({}, {}, None)
     torch.manual_seed(0)  # the same seed from its start gives the noise of steps 7, 8, …: no past is in it
     model = nn.Linear(3, 4)
-    asked = {"loss": nn.CrossEntropyLoss(reduction="none"), "epsilon": 2, "delta": 1e-6, "steps": 20, "batch_size": 10}
+    asked: dict[str, Any] = {
+        "loss": nn.CrossEntropyLoss(reduction="none"),
+        "epsilon": 2,
+        "delta": 1e-6,
+        "steps": 20,
+        "batch_size": 10,
+    }
     x = torch.full((100, 3), float("nan")), torch.zeros(100, dtype=torch.long)
     fresh = PrivateTraining(
         model,
@@ -168,7 +182,7 @@ def test_noise_after_a_resume_holds_nothing_of_the_noise_before(tmp_path: Path) 
         sampling=Cyclic(batch=10),
         correlation=strategy,
         random=fixed_seed_invalidates_guarantee(2),
-        **asked,  # type: ignore[arg-type]
+        **asked,
     )
     for batch, seen in zip(fresh, found[7:], strict=False):
         fresh.step(batch)

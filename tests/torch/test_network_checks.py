@@ -47,7 +47,8 @@ HOOKS: dict[str, Any] = {
 @pytest.mark.parametrize("hook", HOOKS)
 def test_backward_hooks_are_refused_before_they_see_an_example(hook: str) -> None:
     """At set-up, and at the next step if they come later; without them the run goes on."""
-    model, seen = network(), []
+    seen: list[Any] = []
+    model = network()
     handle = HOOKS[hook](model, seen)
     with pytest.raises(InvalidParameter, match="no backward hooks"):
         started(model)

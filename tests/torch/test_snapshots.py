@@ -221,4 +221,4 @@ def test_what_has_no_meaning_with_snapshots_is_refused(changes: dict[str, Any], 
         started(**changes)
     for wrong in ({"every": 1}, {"difference_clip": 0.0}, {"noise": 0.0}):
         with pytest.raises(InvalidParameter):
-            Snapshots(**{"every": 4, "difference_clip": 1.0} | wrong)  # type: ignore[arg-type]
+            Snapshots(**{"every": 4, "difference_clip": 1.0} | wrong)

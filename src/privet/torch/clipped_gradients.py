@@ -17,6 +17,7 @@ from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
 from privet.torch.remembering import Memory, check_memory
 from privet.torch.scratch import Scratch
+from privet.torch.turns import TRIAL, alone
 from privet.torch.uses import Rows, Use
 
 _BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
@@ -91,7 +92,8 @@ class ClippedGradients:
 
     def prove(self, batch: Any) -> None:
         """Check the model on made-up examples of the shapes and types of `batch`, whose values are not read."""
-        self._way, self.way = prove(self.model, self.per_example, batch)
+        with TRIAL:
+            self._way, self.way = prove(self.model, self.per_example, batch)
         self._watched = tuple(mixers(self.model))
         self._modes = [module.training for module in self.model.modules()]
 
@@ -120,8 +122,9 @@ class ClippedGradients:
         memory = Memory(self.model, copy=self._sums & (self._sums - 1) == 0)  # now and then: what `.data` hides
         totals = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in self.parameters]
         within = 0
-        for examples, units in self._micro_batches(batch, sizes):
-            within += self._add(examples, units, rule, totals)
+        with alone(self.model):
+            for examples, units in self._micro_batches(batch, sizes):
+                within += self._add(examples, units, rule, totals)
         check_memory(memory)
         return ClippedSum(tuple(totals), within)
 

@@ -16,6 +16,7 @@ from privet.torch.gradient_ways import PerExample, part
 from privet.torch.proving import made_up
 from privet.torch.recording import Recording, trainable
 from privet.torch.softmax_regression import LossOf
+from privet.torch.turns import TRIAL
 
 Trainable = Mapping[str, nn.Parameter]
 
@@ -139,7 +140,7 @@ def try_on(engine: ClippedGradients, batch: Any, augment: Augment | None = None)
         if augment is not None:
             made = part(augment.applied(made)[0], 0, 3)
         engine.prove(made)
-        with torch.random.fork_rng(devices=[]), torch.no_grad(), Recording((), 0, still=True):
+        with TRIAL, torch.random.fork_rng(devices=[]), torch.no_grad(), Recording((), 0, still=True):
             together, alone = (engine.per_example(engine.model, part(made, 0, count))[:1] for count in (3, 1))
     except PrivetError:
         raise
