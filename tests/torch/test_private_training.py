@@ -418,6 +418,21 @@ class Remembering(nn.Module):
         return self.linear(x)
 
 
+class Sharing(nn.Module):
+    """Two layers that share a buffer; one adds to it what it sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 2)
+        seen = torch.zeros(3)
+        for layer in (self.first, self.second):
+            layer.register_buffer("seen", seen)
+
+    def forward(self, x: Any) -> Any:
+        self.second.seen.add_(x.detach().mean(0))  # type: ignore[operator, union-attr]
+        return self.second(self.first(x) + self.first.seen)
+
+
 def shared_out(model: Any, batch: Any) -> Any:
     return CROSS(model(batch[0]), batch[1]) / len(batch[0])
 
@@ -435,6 +450,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "batch statistics": ({"model": nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))}, "GroupNorm"),
     "a mean over the batch": ({"model": Centred()}, "own example alone"),
     "a buffer that learns": ({"model": Remembering()}, "'largest', which it changes"),
+    "a buffer that two layers share": ({"model": Sharing()}, "seen', which it changes"),
     "a model on no device": ({"model": nn.Linear(3, 2, device="meta")}, "one device"),
     "half precision": ({"model": nn.Linear(3, 2).to(torch.float16)}, "swallow the noise"),
     "nothing to train": ({"model": nn.Linear(3, 2).requires_grad_(False)}, "Unfreeze"),

@@ -41,7 +41,7 @@ def trained(case):
     model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
     optimizer, random = torch.optim.SGD(model.parameters(), lr=0.5), fixed_seed_invalidates_guarantee(3)
     if case == "fit":
-        kept = {"journal": f"{folder}/fit.steps", "checkpoint": f"{folder}/fit.pt", "validation": (data[0] + 1, data[1])}
+        kept = {"journal": f"{folder}/fit.steps", "checkpoint": f"{folder}/fit.pt", "validation": [d + 0 for d in data]}
         for _ in range(2):  # the second call finds that nothing is left
             found = fit(model, data, optimizer=optimizer, random=random, epochs=2, **kept, **asked)
         return model, found.guarantee.epsilon, len(found.history)

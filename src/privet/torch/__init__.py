@@ -1,9 +1,9 @@
 """Neural networks in PyTorch, trained privately: the same plan, meter and accountants, another sum."""
 
 from privet.clipping import PerLayer
+from privet.plan import Choice, Choices, plan_training
 from privet.torch.adaptive_moments import AdamBC
 from privet.torch.augmentation import Augment
-from privet.torch.batch_planner import Choice, Choices, plan_training
 from privet.torch.batches import Examples
 from privet.torch.clipped_gradients import ClippedGradients, ClippedSum, clipped_sum
 from privet.torch.compatible import make_compatible
