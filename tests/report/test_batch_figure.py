@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from privet.errors import InvalidParameter
 from privet.plan import plan_training
 from privet.report import batches_figure
 
-ASKED = {"records": 1000, "delta": 1e-6, "compute": 10_000}
+ASKED: dict[str, Any] = {"records": 1000, "delta": 1e-6, "compute": 10_000}
 
 
 def test_curves_are_those_of_the_planner() -> None:
@@ -18,9 +21,9 @@ def test_curves_are_those_of_the_planner() -> None:
     curves = {line.get_label(): line for line in axes.lines}
     dots = [line for line in axes.lines if line.get_marker() == "o"]
     for (name, choices), dot in zip(found.items(), dots, strict=True):
-        assert list(curves[name].get_xdata()) == [row.batch_size for row in choices.rows]
-        assert list(curves[name].get_ydata()) == [row.mean_noise for row in choices.rows]
-        assert (dot.get_xdata()[0], dot.get_ydata()[0]) == (choices.chosen.batch_size, choices.chosen.mean_noise)
+        rows = np.array([(row.batch_size, row.mean_noise) for row in choices.rows])
+        assert np.array_equal(curves[name].get_xydata(), rows)
+        assert np.array_equal(dot.get_xydata(), [(choices.chosen.batch_size, choices.chosen.mean_noise)])
     assert [label.get_text() for label in axes.get_xticklabels()] == ["16\n625", "32\n312", "64\n156"]
     assert len(axes.get_yticklabels()) >= 2
 

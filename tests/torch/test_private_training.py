@@ -429,7 +429,7 @@ class Sharing(nn.Module):
             layer.register_buffer("seen", seen)
 
     def forward(self, x: Any) -> Any:
-        self.second.seen.add_(x.detach().mean(0))  # type: ignore[operator, union-attr]
+        self.second.seen.add_(x.detach().mean(0))  # type: ignore[operator]
         return self.second(self.first(x) + self.first.seen)
 
 
