@@ -91,10 +91,9 @@ def test_what_has_no_proof_is_refused(settings: dict[str, object]) -> None:
 
 
 def test_exact_noise_has_no_correlated_form() -> None:
-    """LatticeNoise with a correlation is refused before noise is written."""
-    run = started(correlation=banded_inverse_square_root(3), sampling=Cyclic(batch=10), noise=LatticeNoise)
+    """LatticeNoise with a correlation is refused before an example is drawn."""
     with pytest.raises(InvalidParameter, match="FloatNoise"):
-        run.step(next(iter(run)))
+        started(correlation=banded_inverse_square_root(3), sampling=Cyclic(batch=10), noise=LatticeNoise)
 
 
 def interrupted(folder: Path, x: Tensor, cut: int | None, **settings: Any) -> list[Tensor]:

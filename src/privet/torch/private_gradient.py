@@ -90,6 +90,9 @@ class PrivateGradient:
         self._ours = frozenset(id(p) for p in self._engine.parameters)
         self._ahead: NoiseAhead | None = None
         independent = all(release.correlation is None for release in plan.releases)
+        if not independent and not isinstance(self._noise, FloatNoise):
+            raise InvalidParameter("""Expected FloatNoise where noise is correlated, got another: there is no exact form
+                for tensors yet. Leave noise= out.""")
         if isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD and independent:
             self._ahead = NoiseAhead(self._noise, self._size)
         self._correlated: dict[str, CorrelatedTensors] = {}
@@ -167,10 +170,7 @@ class PrivateGradient:
     def _add_noise(self, name: str, total: list[Tensor], stddev: float) -> None:
         correlation = self.plan[name].correlation
         if correlation is not None:
-            if name not in self._correlated:
-                if not isinstance(self._noise, FloatNoise):
-                    raise InvalidParameter("""Expected FloatNoise where noise is correlated, got another: there is no
-                        exact form for tensors yet. Leave noise= out.""")
+            if name not in self._correlated and isinstance(self._noise, FloatNoise):
                 times = self.plan.times(name)
                 self._correlated[name] = CorrelatedTensors(correlation, steps=times, fresh=self._noise)
             self._correlated[name].add_(total, stddev)
