@@ -23,7 +23,8 @@ from privet.lectures.figures.costs import (
 )
 from privet.lectures.figures.how_good import risk_figure
 from privet.lectures.figures.runs import averaging_figure, clip_figure, rank_figure, risk_against_steps_figure
-from privet.report import accuracy_figure, rehearse
+from privet.plan import plan_training
+from privet.report import accuracy_figure, batches_figure, rehearse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,10 +43,18 @@ def digits(records: int) -> Figure:
     )
 
 
+def batches() -> Figure:
+    """Twenty epochs of 60,000 examples, at three budgets."""
+    asked = {"records": 60_000, "delta": 1e-6, "compute": 20 * 60_000, "least_steps": 60}
+    found = {f"ε = {epsilon}": plan_training(epsilon=epsilon, **asked) for epsilon in (1, 3, 8)}
+    return batches_figure(found, subtitle="60,000 examples, 20 epochs, δ = 1e-6, one record added or removed")
+
+
 # Where a page finds the figure, and what draws it.
 FIGURES: dict[str, Callable[[], Figure]] = {
     "choosing-2000.svg": partial(digits, 2_000),
     "choosing-20000.svg": partial(digits, 20_000),
+    "networks-batches.svg": batches,
     "rooms.svg": rooms_figure,
     "lectures/constants-1.svg": constants_figure,
     "lectures/constants-1000.svg": partial(constants_figure, steps=1000),

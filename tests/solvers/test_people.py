@@ -14,7 +14,7 @@ from privet.plan import Meter, gradient_plan
 from privet.privacy import Guarantee
 from privet.problems import GroupedProblem
 from privet.randomness import fixed_seed_invalidates_guarantee
-from privet.sampling import Cyclic, FullBatch, Poisson
+from privet.sampling import Cyclic, CyclicPoisson, FullBatch, Poisson, Strided
 from privet.solvers import (
     GradientStep,
     choose_best,
@@ -100,10 +100,11 @@ def test_a_plan_for_records_does_not_run_on_people() -> None:
 
 
 def test_what_is_not_proven_for_people_is_refused() -> None:
-    """Cyclic batches, whose members one person's rows could move, and solvers that read rows by themselves."""
+    """Batches by place, whose members one person's rows could move, and solvers that read rows by themselves."""
     problem = crowd(domain=l2_ball(radius=3.0), ridge=0.1)
-    with pytest.raises(NoProvenBound, match="cyclic"):
-        dp_sgd(problem, budget=BUDGET, steps=2, clip=0.5, sampling=Cyclic(batch=10))
+    for sampling in (Cyclic(batch=10), Strided(batch=10), CyclicPoisson(sampling_rate=0.5, groups=4)):
+        with pytest.raises(NoProvenBound, match="by place"):
+            dp_sgd(problem, budget=BUDGET, steps=2, clip=0.5, sampling=sampling)
     with pytest.raises(InvalidParameter, match="people with many rows"):
         newton_descent(problem, budget=BUDGET, clip=0.5)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="Expected a generalised linear model, got GroupedProblem"):

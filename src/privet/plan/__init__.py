@@ -1,5 +1,6 @@
 """The plan of a run: releases in order, their cost, the meter that runs them, and their form as JSON."""
 
+from privet.plan.batch_planner import Choice, Choices, plan_training
 from privet.plan.compare_noise import NoiseRow, NoiseTable, best_noise, compare_noise
 from privet.plan.influence import Bounded, Computed, Histograms, Influence, MomentSums, Reach, SecondMoments
 from privet.plan.meter import Meter
@@ -9,6 +10,8 @@ from privet.plan.release import Release
 
 __all__ = [
     "Bounded",
+    "Choice",
+    "Choices",
     "Computed",
     "Histograms",
     "Influence",
@@ -25,4 +28,5 @@ __all__ = [
     "gradient_plan",
     "plan_from_json",
     "plan_to_json",
+    "plan_training",
 ]

@@ -55,6 +55,7 @@ class Meter:
         self.record: list[str] = []
         self._place, self._done = 0, 0  # the release that is next, and how many times it was made
         self._made: Counter[str] = Counter()
+        self._before: Counter[str] = Counter()  # of them, those of a process before this one
         self._open: Release | None = None
         self._clips: dict[str, float] = {}  # of adaptive clipping, as they stand
         self._correlated: dict[str, CorrelatedSums] = {}
@@ -84,11 +85,12 @@ class Meter:
 
     def resume(self, made: int, *, clips: Mapping[str, float]) -> None:
         """Go on after `made` releases of a process before this one, with the clips that adapt as they stood then."""
-        if made and any(release.correlation is not None for release in self.plan.releases):
-            raise InvalidParameter("""Expected a plan of independent noise to be resumed, got correlated noise: that of
-                earlier steps is gone, on purpose. Start a new run, charged anew.""")
+        if self.record and any(release.correlation is not None for release in self.plan.releases):
+            raise InvalidParameter("""Expected a new meter to be resumed, got one whose correlated noise has begun: the
+                steps in between would be left out of it. Make a new one.""")
         while len(self.record) < made:
             self._counted(self.next_name or "another")
+            self._before[self.record[-1]] += 1  # correlated noise begins anew: docs/proofs/correlated.md, section 5
         self._clips.update(clips)
         _ = [self.rule(name) for name in clips]  # refuses what is no clip
 
@@ -153,13 +155,11 @@ class Meter:
     def noisy(self, name: str, total: LatticeSum) -> Vector:
         """The open release: a sum over records, with its noise. Its clip must be the one that was planned."""
         release, stddev = self._close_sum(name, total)
-        units = np.atleast_1d(total.units)
         if release.correlation is not None:
             return self._correlate(release, total, stddev).reshape(total.units.shape)
-        noisy = add_gaussian(units, step=total.step, noise_stddev=stddev, random=self.random)
+        noisy = add_gaussian(np.atleast_1d(total.units), step=total.step, noise_stddev=stddev, random=self.random)
         if isinstance(release.bound, Adaptive):
-            share = 0.5 + self._count(name, release.bound, total.within)
-            self._clips[name] = release.bound.moved(total.clip, share)
+            self._adapt(name, release.bound, total.clip, total.within)
         return noisy.reshape(total.units.shape)
 
     def noisy_symmetric(self, name: str, total: LatticeSum) -> Vector:
@@ -213,8 +213,8 @@ class Meter:
         """The open release, for whoever adds ideal Gaussian noise in floats: the standard deviation to draw, once.
 
         The noise must be of this meter's `random`, correlated as planned, and the guarantee must say that it is taken
-        for ideal. `within`, how many records were within the clip, moves a clip that adapts; it is private, and gets
-        its own exact noise here: half of it is released, which one record moves by half.
+        for ideal. `within`, how many more records were within the clip than beyond, moves a clip that adapts; it is
+        private, and gets its own exact noise here.
         """
         rule = self.rule(name)
         if clip != rule.clip or correlation != self.plan[name].correlation:
@@ -223,7 +223,7 @@ class Meter:
         stddev = math.nextafter(self.noise_stddev(name), math.inf)
         release = self._close(name, size)
         if isinstance(release.bound, Adaptive):
-            self._clips[name] = release.bound.moved(clip, 2 * self._count(name, release.bound, within))
+            self._adapt(name, release.bound, clip, within)
         return stddev
 
     def draw(self, name: str) -> Random:
@@ -287,14 +287,14 @@ class Meter:
                 step=total.step,
                 max_records=self.plan.max_records(name),
             )
-        sums = self._correlated[name]
-        if sums.step != total.step or sums.size != total.units.size or sums.done + 1 != self._made[name]:
+        sums, done = self._correlated[name], self._made[name] - self._before[name] - 1
+        if sums.step != total.step or sums.size != total.units.size or sums.done != done:
             raise InvalidParameter(f"""Expected sums of one size on one lattice for {name!r}, at every step, got others,
                 or one that was left out: its noise is correlated over all of them. Sum up each step alike.""")
         return sums.release(total.units, random=self.random)
 
-    def _count(self, name: str, bound: Adaptive, halves: int) -> float:
-        """A count in halves, which one record moves by at most 1, released as a share of the planned batch."""
-        units = np.array([halves * 2**30])
+    def _adapt(self, name: str, bound: Adaptive, clip: float, within: int) -> None:
+        """Move a clip by the noisy count of records within it, less half of all: one record moves that by a half."""
+        units = np.array([within * 2**30])
         count = add_gaussian(units, step=2.0**-31, noise_stddev=bound.count_noise, random=self.random)
-        return float(count[0]) / self.plan.batch_size(name)
+        self._clips[name] = bound.moved(clip, 0.5 + float(count[0]) / self.plan.batch_size(name))

@@ -12,7 +12,7 @@ from privet.accounting.numerics import upward
 from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.clipping import Bounding
 from privet.clipping.lattice import MOST_RECORDS
-from privet.errors import InvalidParameter
+from privet.errors import InvalidParameter, NoProvenBound
 from privet.noise import Strategy
 from privet.plan.correlation import explain
 from privet.plan.release import Release
@@ -26,7 +26,7 @@ from privet.privacy import (
     check_unit,
     sensitivity_factor,
 )
-from privet.sampling import FullBatch, Sampling
+from privet.sampling import Cyclic, CyclicPoisson, FullBatch, Sampling
 
 if TYPE_CHECKING:
     from privet.problems import Facts
@@ -82,6 +82,10 @@ class Plan:
             if not isinstance(release, Release) or named.setdefault(release.name, release) != release:
                 raise InvalidParameter(f"""Expected releases of different names, or the same again, got two different
                     ones of one name, or no release: {release!r}. It could not be told which one runs. Rename one.""")
+        if self.unit == "person" and any(isinstance(r.sampling, Cyclic | CyclicPoisson) for r in self.releases):
+            raise NoProvenBound("""Expected batches of people drawn at random, or all of them, got batches by place:
+                another label of one person, or none, could move others to other batches. Use Poisson, FixedSize or
+                FullBatch.""")
         if not self.releases:
             raise InvalidParameter("""Expected at least one release, got none: a plan without any releases nothing, and
                 needs no budget. Write down what will be released.""")

@@ -4,10 +4,9 @@ import numpy as np
 
 from privet.arrays import Vector
 from privet.clipping import LatticeSum, lattice_step
-from privet.errors import InvalidParameter, NoProvenBound
+from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan
 from privet.problems import Problem
-from privet.sampling import Cyclic
 
 
 class PrivateGradient:
@@ -62,11 +61,6 @@ def check_problem(plan: Plan, problem: Problem) -> None:
         raise InvalidParameter(
             f"Expected a plan with unit={problem.unit!r}, as the problem has, got unit={plan.unit!r}: the guarantee "
             "would be about somebody else. Set unit in the plan."
-        )
-    if plan.unit == "person" and any(isinstance(release.sampling, Cyclic) for release in plan.releases):
-        raise NoProvenBound(
-            "Expected batches of people drawn at random, or all of them, got cyclic ones: another label or another "
-            "number of rows of one person could move the others to other batches. Use Poisson, FixedSize or FullBatch."
         )
 
 

@@ -1,9 +1,9 @@
 """Neural networks in PyTorch, trained privately: the same plan, meter and accountants, another sum."""
 
 from privet.clipping import PerLayer
+from privet.plan import Choice, Choices, plan_training
 from privet.torch.adaptive_moments import AdamBC
 from privet.torch.augmentation import Augment
-from privet.torch.batch_planner import Choice, Choices, plan_training
 from privet.torch.batches import Examples
 from privet.torch.clipped_gradients import ClippedGradients, ClippedSum, clipped_sum
 from privet.torch.compatible import make_compatible
@@ -15,6 +15,7 @@ from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.private_gradient import PrivateGradient
 from privet.torch.private_training import PrivateTraining
 from privet.torch.scaled_adam import ScaledAdam
+from privet.torch.snapshots import Snapshots
 from privet.torch.softmax_regression import LossOf
 from privet.torch.training_plan import Phase, training_plan
 
@@ -37,6 +38,7 @@ __all__ = [
     "PrivateGradient",
     "PrivateTraining",
     "ScaledAdam",
+    "Snapshots",
     "clipped_sum",
     "fit",
     "make_compatible",

@@ -11,11 +11,13 @@ from torch import Tensor, nn
 
 from privet.clipping import Bounding, Clip, PerLayer
 from privet.errors import InvalidParameter
+from privet.torch.gradient_differences import differences
 from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
 from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
 from privet.torch.remembering import Memory, check_memory
 from privet.torch.scratch import Scratch
+from privet.torch.turns import TRIAL, alone
 from privet.torch.uses import Rows, Use
 
 _BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
@@ -25,7 +27,9 @@ _NUMBERS = 11_000_000  # that a micro-batch may form for its examples, so that t
 
 @dataclass(frozen=True, slots=True)
 class ClippedSum:
-    """Σ factor × gradient over a batch, a tensor a parameter, and how many were within the clip. Private: no noise yet.
+    """Σ factor × gradient over a batch, a tensor a parameter. Private: no noise yet.
+
+    `within` is how many more examples were within the clip than beyond: each adds 1, −1, or, left out, nothing.
 
     Examples
     --------
@@ -35,7 +39,7 @@ class ClippedSum:
     >>> engine = ClippedGradients(model, lambda model, x: model(x).squeeze(1))
     >>> found = engine.sum(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), Clip(clip=1.0))
     >>> [round(value, 3) for value in found.gradients[0][0].tolist()], found.within
-    ([0.9, 1.2], 1)
+    ([0.9, 1.2], 0)
     """
 
     gradients: tuple[Tensor, ...]
@@ -81,35 +85,46 @@ class ClippedGradients:
         self.way = ""
         self._scratch = Scratch()
         self._scales: list[Tensor] | None = None
+        self._anchor: list[Tensor] | None = None
+        self._sums = 0
         self._watched: tuple[tuple[str, nn.Module], ...] = ()
         self._modes: list[bool] = []
 
     def prove(self, batch: Any) -> None:
         """Check the model on made-up examples of the shapes and types of `batch`, whose values are not read."""
-        self._way, self.way = prove(self.model, self.per_example, batch)
+        with TRIAL:
+            self._way, self.way = prove(self.model, self.per_example, batch)
         self._watched = tuple(mixers(self.model))
         self._modes = [module.training for module in self.model.modules()]
 
     @torch.no_grad()
     def sum(
-        self, batch: Any, rule: Bounding, *, sizes: Tensor | None = None, scales: list[Tensor] | None = None
+        self,
+        batch: Any,
+        rule: Bounding,
+        *,
+        sizes: Tensor | None = None,
+        scales: list[Tensor] | None = None,
+        anchor: list[Tensor] | None = None,
     ) -> ClippedSum:
         """The sum over a batch; with `sizes`, so many neighbouring examples are one unit, and their mean is clipped.
 
         With `scales`, public tensors of the parameters' shapes, gradients are multiplied by those before the clip, and
-        it is the scaled ones that are summed.
+        it is the scaled ones that are summed. With `anchor`, other weights, gradients at those are subtracted before.
         """
-        self._scales = scales
+        self._scales, self._anchor = scales, anchor
         if self._way is None:
             self.prove(batch)
         self._check_unchanged()
         if self._modes != [module.training for module in self.model.modules()]:
             self.prove(batch)  # another model, as far as anybody knows
-        memory = Memory(self.model)
+        self._sums += 1
+        memory = Memory(self.model, copy=self._sums & (self._sums - 1) == 0)  # now and then: what `.data` hides
         totals = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in self.parameters]
         within = 0
-        for examples, units in self._micro_batches(batch, sizes):
-            within += self._add(examples, units, rule, totals)
+        with alone(self.model):
+            for examples, units in self._micro_batches(batch, sizes):
+                within += self._add(examples, units, rule, totals)
         check_memory(memory)
         return ClippedSum(tuple(totals), within)
 
@@ -146,9 +161,12 @@ class ClippedGradients:
                 yield part(batch, first, last), sizes[start:stop]
 
     def _add(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor]) -> int:
-        """Add the clipped gradients of a micro-batch to the totals; how many units were within the clip."""
+        """Add the clipped gradients of a micro-batch to the totals; units within the clip, less those beyond."""
         try:
-            uses = self._uses(batch, sizes)
+            if self._anchor is None:
+                uses = self._uses(batch, sizes)
+            else:
+                uses = differences(lambda: self._uses(batch, sizes), self.parameters, self._anchor)
         except Exception as error:  # the model runs on made-up examples: it is these it cannot read
             if isinstance(error, MemoryError | torch.OutOfMemoryError) and length(batch) <= 1:
                 raise  # a machine too small for one example is no example's own doing
@@ -169,7 +187,7 @@ class ClippedGradients:
             total += use.weighted(factors[place if len(factors) > 1 else 0])
         self._scratch.release()
         self._numbers = sum(use.numbers for use in uses if use is not None)
-        return int((norms <= rule.clip).sum())
+        return 2 * int((norms <= rule.clip).sum()) - len(norms)
 
     def _uses(self, batch: Any, sizes: Tensor | None) -> list[Use | None]:
         assert self._way is not None  # noqa: S101

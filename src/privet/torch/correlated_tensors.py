@@ -23,8 +23,8 @@ class CorrelatedTensors(NeverSaved):
     Promise: what all steps add is C⁻¹ times what `fresh` drew, up to float32; `correlated_mechanism` is its price, if
     the noise is ideal, which is to be said among the assumptions. The stddev is the same at every step; more than
     `steps`, other shapes, and going on after a step that was interrupted are refused. It keeps bands − 1 vectors of the
-    size of the model, is never saved, and cannot be: after a crash the steps that are left are a new run, charged anew
-    (docs/proofs/correlated.md, section 5).
+    size of the model, is never saved, and cannot be: after a crash the steps that are left begin a new one, which costs
+    no more if they read the batches planned for them (docs/proofs/correlated.md, section 5).
 
     Parameters
     ----------

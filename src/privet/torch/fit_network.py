@@ -2,24 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack, cast
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from privet.clipping import Bounding
 from privet.errors import InvalidParameter
 from privet.ledger import Account
 from privet.plan import Plan
-from privet.privacy import Guarantee, Neighbours
-from privet.randomness import Random
+from privet.privacy import Guarantee
 from privet.solvers.descent import shown
 from privet.torch.batches import Examples
-from privet.torch.gradient_ways import PerExample
+from privet.torch.network_checkpoint import Checkpoint
 from privet.torch.network_checks import losses_of
 from privet.torch.private_gradient import moved
 from privet.torch.private_training import PrivateTraining
+from privet.torch.processes import Processes
+from privet.torch.training_settings import RESUMED, TrainingSettings
 
 Metric = Callable[[nn.Module, Any], Tensor]
 _AT_ONCE = 1024  # public examples that are measured at once
@@ -55,24 +56,13 @@ def fit(
     model: nn.Module,
     dataset: Any,
     *,
-    loss: Callable[..., Tensor] | None = None,
-    per_example: PerExample | None = None,
-    epsilon: float,
-    delta: float,
-    batch_size: int | None = None,
-    epochs: float | None = None,
-    steps: int | None = None,
     optimizer: Optimizer | None = None,
     validation: Any = None,
     metrics: Mapping[str, Metric] | None = None,
-    clip: float | Bounding = 1.0,
-    neighbours: Neighbours | None = None,
-    records: int | None = None,
-    ema: float | None = None,
-    account: Account | None = None,
-    random: Random | None = None,
+    checkpoint: str | Path | None = None,
+    **settings: Unpack[TrainingSettings],
 ) -> Fitted:
-    """Train `model` on private `dataset`; parameters as of `PrivateTraining`, and three more.
+    """Train `model` on private `dataset`, with all options of `PrivateTraining`, by their names, and four more.
 
     Parameters
     ----------
@@ -81,6 +71,8 @@ def fit(
         of the private data
     metrics : by name, from the model and a batch, one number for each example; the loss, and the accuracy where labels
         are whole numbers, if left out
+    checkpoint : a file that is written before the first step and after each epoch; needs `journal`. If it is there
+        already, the run goes on from it: the same call, made again after a crash, makes the rest of its plan
 
     Examples
     --------
@@ -94,34 +86,55 @@ def fit(
     if validation is not None and validation is dataset:
         raise InvalidParameter("""Expected public examples for validation, got the private ones: metrics of them would
             be released without noise. Pass public data, or leave validation out.""")
+    if checkpoint is not None and settings.get("journal") is None:
+        raise InvalidParameter("""Expected journal=... with checkpoint=..., got none: steps made after the checkpoint
+            would be made again, uncounted. Use e.g. journal="run.steps".""")
     public = None if validation is None else Examples(validation)
-    losses = losses_of(loss, per_example)
-    run = PrivateTraining(
-        model,
-        optimizer if optimizer is not None else torch.optim.Adam(model.parameters(), lr=2e-3),
-        dataset,
-        per_example=losses,
-        epsilon=epsilon,
-        delta=delta,
-        epochs=epochs,
-        steps=steps,
-        batch_size=batch_size,
-        clip=clip,
-        neighbours=neighbours,
-        records=records,
-        ema=ema,
-        account=account,
-        label="fit",
-        random=random,
-    )
+    loss, losses = settings.get("loss"), losses_of(settings.get("loss"), settings.get("per_example"))
+    settings.setdefault("label", "fit" if checkpoint is None else f"fit, {Path(str(settings['journal'])).name}")
+    stepper = optimizer if optimizer is not None else torch.optim.Adam(model.parameters(), lr=2e-3)
+    run = started(model, stepper, dataset, checkpoint, settings)
     measures = metrics if metrics is not None else {"loss": losses, **({} if loss is None else {"accuracy": _right})}
-    history: list[dict[str, float]] = []
-    for step, batch in zip(shown(len(run), "privet is training"), run, strict=False):
+    averaged = settings.get("ema") is not None
+    history: list[dict[str, float]] = list(run.extra.get("history", []))
+    for _, batch in zip(shown(run.steps_left, "privet is training"), run, strict=False):
         run.step(batch)
-        if public is not None and ((step + 1) % run.steps_an_epoch == 0 or not run.steps_left):
-            history.append(measured(run.averaged() if ema is not None else model, public, measures))
-    final = run.averaged() if ema is not None else model
+        if run.steps_made % run.steps_an_epoch == 0 or not run.steps_left:
+            if public is not None:
+                history.append(measured(run.averaged() if averaged else model, public, measures))
+            _save(run, checkpoint, history)
+    final = run.averaged() if averaged else model
     return Fitted(model=final, guarantee=run.guarantee, plan=run.plan, history=tuple(history))
+
+
+def started(
+    model: nn.Module, optimizer: Optimizer, dataset: Any, checkpoint: str | Path | None, settings: TrainingSettings
+) -> PrivateTraining:
+    """A new run; or, if there is a checkpoint, the one that wrote it, whose plan must be the one asked for."""
+    if checkpoint is None or not Processes().told(Path(checkpoint).exists()):
+        run = PrivateTraining(model, optimizer, dataset, **settings)
+        _save(run, checkpoint, [])
+        return run
+    asked = cast("TrainingSettings", {**settings, "journal": None, "account": None})  # nothing is charged for asking
+    plan = PrivateTraining(model, optimizer, dataset, **asked).plan
+    if Checkpoint.load(checkpoint).plan != plan:
+        raise InvalidParameter(f"""Expected the settings of the run that wrote {Path(checkpoint).name!r}, got others:
+            its budget was charged for another plan. Use the same settings, or another checkpoint and journal for a new
+            run.""")
+    Processes().once(lambda: _charged(plan, settings.get("account"), settings["label"]))
+    again: dict[str, Any] = {name: value for name, value in settings.items() if name in (*RESUMED, "journal")}
+    return PrivateTraining.resume(checkpoint, model, optimizer, dataset, **again)
+
+
+def _charged(plan: Plan, account: Account | None, label: str) -> None:
+    """Charge an account that does not know of the run yet: it was charged when the run began, but may not be kept."""
+    if account is not None and (label, plan.event) not in [(charge.label, charge.event) for charge in account.charges]:
+        account.reserve(plan, label=label)
+
+
+def _save(run: PrivateTraining, checkpoint: str | Path | None, history: list[dict[str, float]]) -> None:
+    if checkpoint is not None and Processes().first:
+        run.save(checkpoint, extra={"history": history})
 
 
 @torch.no_grad()

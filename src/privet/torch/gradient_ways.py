@@ -120,7 +120,7 @@ class Looped:
                 check_losses(losses, 1)
                 found = torch.autograd.grad(losses.sum(), parameters, allow_unused=True)
             for row, parameter, gradient in zip(rows, parameters, found, strict=True):
-                row.append(torch.zeros_like(parameter) if gradient is None else gradient)
+                row.append(torch.zeros_like(parameter) if gradient is None else gradient.to_dense())
         stacked = [torch.stack(row).float() for row in rows]
         return _as_uses(stacked, [parameter.shape for parameter in parameters], sizes)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as everything
 from torch.optim import Optimizer
 from torch.utils._pytree import tree_leaves
 
@@ -15,6 +16,7 @@ from privet.torch.gradient_ways import PerExample, part
 from privet.torch.proving import made_up
 from privet.torch.recording import Recording, trainable
 from privet.torch.softmax_regression import LossOf
+from privet.torch.turns import TRIAL
 
 Trainable = Mapping[str, nn.Parameter]
 
@@ -52,6 +54,36 @@ def check_precision(kind: str) -> None:
             skips the step, and that depends on the data. Use torch.autocast(..., dtype=torch.bfloat16).""")
 
 
+def check_hooks(model: nn.Module) -> None:
+    """Refuse hooks that would see, or change, gradients of examples before these are clipped.
+
+    Examples
+    --------
+    >>> layer = nn.Linear(2, 1)
+    >>> handle = layer.weight.register_hook(lambda gradient: 2 * gradient)
+    >>> check_hooks(layer)
+    Traceback (most recent call last):
+        ...
+    privet.errors.InvalidParameter: Expected no backward hooks, got one at 'Linear': it would see gradients of single \
+examples before noise, or never run. Remove it, and change private gradients in an optimiser of your own.
+    """
+    everywhere = everything._global_backward_hooks or everything._global_backward_pre_hooks
+    if not everywhere and not any(map(_hooked, model.modules())):
+        return
+    hooked = [name or type(module).__name__ for name, module in model.named_modules() if _hooked(module)]
+    where = f"at {hooked[0]!r}" if hooked else "of all modules"
+    raise InvalidParameter(f"""Expected no backward hooks, got one {where}: it would see gradients of single examples
+        before noise, or never run. Remove it, and change private gradients in an optimiser of your own.""")
+
+
+def _hooked(module: nn.Module) -> bool:
+    """Whether it, or one of its own parameters, has a backward hook."""
+    if module._backward_hooks or module._backward_pre_hooks:
+        return True
+    held = module._parameters.values()
+    return any(p is not None and (p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None)) for p in held)
+
+
 def check_optimizer(optimizer: Optimizer, model: nn.Module) -> None:
     """Refuse an optimiser that does not hold the model's trainable parameters, or holds others than the model's."""
     if not isinstance(optimizer, Optimizer):
@@ -60,6 +92,9 @@ def check_optimizer(optimizer: Optimizer, model: nn.Module) -> None:
     if isinstance(optimizer, torch.optim.LBFGS):
         raise InvalidParameter("""Expected an optimiser that asks for one gradient a step, got LBFGS: each further one
             would need its own noise and budget. Use SGD, Adam or AdamW.""")
+    if isinstance(optimizer, torch.optim.SparseAdam):
+        raise InvalidParameter("""Expected an optimiser of dense gradients, got SparseAdam: noise is added to every row
+            of a table, also to those that nobody asked for. Use Adam or AdamW.""")
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     missing = [name for name, p in checked_parameters(model).items() if id(p) not in held]
     if missing:
@@ -105,7 +140,7 @@ def try_on(engine: ClippedGradients, batch: Any, augment: Augment | None = None)
         if augment is not None:
             made = part(augment.applied(made)[0], 0, 3)
         engine.prove(made)
-        with torch.random.fork_rng(devices=[]), torch.no_grad(), Recording((), 0, still=True):
+        with TRIAL, torch.random.fork_rng(devices=[]), torch.no_grad(), Recording((), 0, still=True):
             together, alone = (engine.per_example(engine.model, part(made, 0, count))[:1] for count in (3, 1))
     except PrivetError:
         raise

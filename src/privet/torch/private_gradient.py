@@ -21,10 +21,11 @@ from privet.torch.correlated_tensors import CorrelatedTensors
 from privet.torch.float_noise import FloatNoise
 from privet.torch.gradient_ways import PerExample
 from privet.torch.lattice_noise import FLOAT_SUMS, LatticeNoise
-from privet.torch.network_checks import check_precision, checked_parameters, try_on
+from privet.torch.network_checks import check_hooks, check_precision, checked_parameters, try_on
 from privet.torch.noise_ahead import NoiseAhead
 from privet.torch.processes import Processes
 from privet.torch.scaled_adam import ScaledAdam
+from privet.torch.snapshots import SNAPSHOTS, Anchor
 
 ALONE = "model and loss treat each example by itself: tried on made-up ones, not proven"
 _WORTH_A_THREAD = 1 << 16  # numbers whose noise takes longer than to ask another thread for it
@@ -82,17 +83,22 @@ class PrivateGradient:
     ) -> None:
         self._batch_size, self._augment = batch_size, augment
         self._size = sum(p.numel() for p in checked_parameters(model).values())
+        check_hooks(model)
         self._engine = ClippedGradients(model, per_example, micro_batch=micro_batch)
         self.meter = Meter(plan, random=random)
         self._noise = noise(self.meter.random)
         self._ours = frozenset(id(p) for p in self._engine.parameters)
         self._ahead: NoiseAhead | None = None
         independent = all(release.correlation is None for release in plan.releases)
+        if not independent and not isinstance(self._noise, FloatNoise):
+            raise InvalidParameter("""Expected FloatNoise where noise is correlated, got another: there is no exact form
+                for tensors yet. Leave noise= out.""")
         if isinstance(self._noise, FloatNoise) and self._size >= _WORTH_A_THREAD and independent:
             self._ahead = NoiseAhead(self._noise, self._size)
         self._correlated: dict[str, CorrelatedTensors] = {}
         self._scaled_by: ScaledAdam | None = None
         self._scales: list[Tensor] | None = None
+        self._anchor = Anchor()
         self._processes = Processes()
         self._processes.start_alike(model)
         self._open: str | None = None
@@ -140,14 +146,15 @@ class PrivateGradient:
             raise InvalidParameter("""Expected a batch that was drawn for this step, got none drawn: what is summed
                 would not be what was charged. Call draw() before each write().""")
         check_precision(self._engine.parameters[0].device.type)
+        check_hooks(self._engine.model)
         rule = self.meter.rule(name)
         self._scales = self._scaled_by.scales(self._engine.parameters) if self._scaled_by is not None else None
-        total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule)
+        total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule, self._anchor.of(name))
         within = self._processes.total(within)
         correlation = self.plan[name].correlation
         stddev = self.meter.float_noise(name, clip=rule.clip, size=self._size, within=within, correlation=correlation)
         self._open = None
-        divisor = self._batch_size or self.plan.batch_size(name)
+        divisor = (self._batch_size if name != SNAPSHOTS else None) or self.plan.batch_size(name)
         self.noise_stddev = stddev / divisor
         if self._processes.first:
             self._add_noise(name, total, stddev)
@@ -158,14 +165,12 @@ class PrivateGradient:
             share /= scale
         for parameter, share in zip(self._engine.parameters, total, strict=True):
             parameter.grad = share.div_(divisor).to(parameter.dtype)
+        self.noise_stddev = self._anchor.finished(name, self._engine.parameters, self.noise_stddev)
 
     def _add_noise(self, name: str, total: list[Tensor], stddev: float) -> None:
         correlation = self.plan[name].correlation
         if correlation is not None:
-            if name not in self._correlated:
-                if not isinstance(self._noise, FloatNoise):
-                    raise InvalidParameter("""Expected FloatNoise where noise is correlated, got another: there is no
-                        exact form for tensors yet. Leave noise= out.""")
+            if name not in self._correlated and isinstance(self._noise, FloatNoise):
                 times = self.plan.times(name)
                 self._correlated[name] = CorrelatedTensors(correlation, steps=times, fresh=self._noise)
             self._correlated[name].add_(total, stddev)
@@ -221,14 +226,14 @@ class PrivateGradient:
                 does not cover it. Plan for more steps.""")
         return name
 
-    def _sum(self, parts: list[Part], rule: Bounding) -> tuple[list[Tensor], int]:
+    def _sum(self, parts: list[Part], rule: Bounding, anchor: list[Tensor] | None = None) -> tuple[list[Tensor], int]:
         """Σ over all parts; one on which the model raises is taken apart until only the guilty are left out."""
         total: list[Tensor] = []
         within, waiting, device = 0, list(parts), self._engine.parameters[0].device
         while waiting:
             part = waiting.pop()
             try:
-                found = self._of(moved(part.batch, device), rule, getattr(part, "sizes", None))
+                found = self._of(moved(part.batch, device), rule, getattr(part, "sizes", None), anchor)
             except (PrivetError, MemoryError, torch.OutOfMemoryError):
                 raise  # a refusal on public facts, or a machine too small: no example's own doing
             except Exception:  # noqa: BLE001  # a label out of range, a shape that does not fit: it would tell
@@ -240,13 +245,11 @@ class PrivateGradient:
             total = total or list(found.gradients)
         return total or [torch.zeros_like(p, dtype=torch.float32) for p in self._engine.parameters], within
 
-    def _of(self, batch: Any, rule: Bounding, sizes: Tensor | None) -> ClippedSum:
-        if self._augment is None:
-            return self._engine.sum(batch, rule, sizes=sizes, scales=self._scales)
-        copies, each = self._augment.applied(batch)
-        return self._engine.sum(
-            copies, rule, sizes=each if sizes is None else sizes * self._augment.copies, scales=self._scales
-        )
+    def _of(self, batch: Any, rule: Bounding, sizes: Tensor | None, anchor: list[Tensor] | None) -> ClippedSum:
+        if self._augment is not None:
+            batch, each = self._augment.applied(batch)
+            sizes = each if sizes is None else sizes * self._augment.copies
+        return self._engine.sum(batch, rule, sizes=sizes, scales=self._scales, anchor=anchor)
 
 
 def as_parts(batch: Any) -> list[Part]:

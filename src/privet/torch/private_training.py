@@ -27,6 +27,7 @@ from privet.torch.network_checks import check_optimizer, losses_of
 from privet.torch.private_gradient import NoiseKind, PrivateGradient
 from privet.torch.processes import Processes
 from privet.torch.recording import trainable
+from privet.torch.snapshots import Snapshots
 from privet.torch.training_plan import Phase, training_plan
 from privet.torch.weight_average import WeightAverage
 
@@ -56,7 +57,7 @@ class PrivateTraining:
     neighbours, records : the relation. With `records`, a public guess of the number of examples, it is "add_remove",
         unless told otherwise; without, the number of examples is public, and it is "zero_out", at the same cost
     sampling : how batches are drawn, Poisson if left out; `phases` : parts with a noise and a clip of their own;
-        `correlation` : of the noise over steps (docs/correlated-noise.md)
+        `correlation` : of the noise over steps (docs/correlated-noise.md); `snapshots` : variance reduction (SVRG)
     collate : from a list of examples, a batch; it must treat each by itself
     groups : whose each example is, for a promise about people: `batch_size` and `records` then count people, and a
         person's share is the mean gradient of all rows, clipped
@@ -102,6 +103,7 @@ class PrivateTraining:
         sampling: Sampling | None = None,
         phases: Sequence[Phase] = (),
         correlation: Strategy | None = None,
+        snapshots: Snapshots | None = None,
         collate: Collate | None = None,
         groups: Any = None,
         example: Any = None,
@@ -129,6 +131,7 @@ class PrivateTraining:
             sampling=scheme,
             phases=phases,
             correlation=correlation,
+            snapshots=snapshots,
             unit=source.unit,
         )
         settings = {"micro_batch": micro_batch, "augment": augment, "noise": noise, "random": random}
@@ -173,10 +176,7 @@ class PrivateTraining:
         model.load_state_dict(found.model)
         optimizer.load_state_dict(dict(found.optimizer))
         Processes().start_alike(model)
-        run._average = None
-        if found.average is not None:
-            run._average = WeightAverage(trainable(model), decay=found.average["decay"])
-            run._average.restore(found.average["steps"], found.average["weights"])
+        run._average = WeightAverage.restored(trainable(model), found.average)
         run.extra = dict(found.extra)
         return run
 
@@ -200,7 +200,6 @@ class PrivateTraining:
         self._assumed = ((SHAPES,) if example is None else ()) + source.assumed
         self._order = source.order()
         self._drawn: DrawnBatch | None = None
-        self._spent = (0, 0.0)
         self.extra: dict[str, Any] = {}
 
     def __iter__(self) -> Iterator[DrawnBatch]:
@@ -264,9 +263,7 @@ class PrivateTraining:
 
         Whoever stops because of what was learnt so far may rely on the guarantee of the whole plan alone.
         """
-        if self._spent[0] != self.steps_made:
-            self._spent = (self.steps_made, facts.spent(self.plan, self.steps_made))
-        return self._spent[1]
+        return facts.spent(self.plan, self.steps_made)
 
     @property
     def guarantee(self) -> Guarantee:

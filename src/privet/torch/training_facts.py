@@ -1,6 +1,7 @@
 """What a run follows from in public: the number of examples, how batches are drawn, and what was charged so far."""
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 
 from privet import accounting
@@ -16,6 +17,7 @@ from privet.torch.processes import Processes
 from privet.torch.step_journal import StepJournal
 
 
+@lru_cache(maxsize=8)
 def spent(plan: Plan, made: int) -> float:
     """The epsilon of the first `made` steps of a plan at its budget's delta; rounded up."""
     run, left = None, made

@@ -1,7 +1,7 @@
 """The plan of a training run, from public facts alone: rate, steps, clip, and the least noise that meets a budget."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -13,6 +13,7 @@ from privet.noise import Strategy
 from privet.plan import Plan, Release
 from privet.privacy import Budget, Neighbours, Unit, check_neighbours
 from privet.sampling import Passes, Poisson, Sampling
+from privet.torch.snapshots import Snapshots
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +55,7 @@ def training_plan(
     sampling: Sampling | None = None,
     phases: Sequence[Phase] = (),
     correlation: Strategy | None = None,
+    snapshots: Snapshots | None = None,
     unit: Unit = "record",
 ) -> Plan:
     """The plan of `steps` private gradients, with the least noise that meets the budget.
@@ -69,6 +71,7 @@ def training_plan(
     sampling : how batches are drawn; Poisson if left out
     phases : parts with a noise and a clip of their own, in order
     correlation : how noise is correlated over the steps; needs a `sampling` for which that is proven
+    snapshots : variance reduction (SVRG): snapshots of all examples, and differences to them
     unit : whom the run protects; of "person", `records` and `batch_size` count people
 
     Examples
@@ -86,14 +89,26 @@ def training_plan(
     if not isinstance(rule, Bounding):
         raise InvalidParameter(f"""Expected clip to be a positive number or a clipping rule, got {clip!r}: an example's
             gradient must be bounded. Use clip=1.0.""")
-    if phases and isinstance(draws, Passes):
-        raise InvalidParameter("""Expected no phases for batches that somebody else draws, got some: a pass that two
-            phases share would be charged to neither in full. Pass the dataset itself, not a DataLoader.""")
-    if phases and correlation is not None:
-        raise InvalidParameter("""Expected no phases where noise is correlated, got some: it is correlated over all
-            steps alike. Leave one of them out.""")
+    if isinstance(draws, Passes) and (phases or snapshots):
+        raise InvalidParameter("""Expected neither phases nor snapshots for batches that somebody else draws, got some:
+            a pass that two of them share would be charged to neither in full. Pass the dataset itself, not a
+            DataLoader.""")
+    if bool(phases) + (correlation is not None) + (snapshots is not None) > 1:
+        raise InvalidParameter("""Expected at most one of phases, correlation and snapshots, got two of them: noise is
+            correlated over all steps alike, and differences have a clip of their own. Leave one of them out.""")
+    if snapshots is not None:
+        releases, ratios = snapshots.releases(rule, draws, total)
+    else:
+        releases, ratios = _phases(tuple(phases) or (Phase(),), rule, draws, correlation, total)
+    plan = Plan(releases=releases, records=count, neighbours=check_neighbours(neighbours), unit=unit)
+    return plan.calibrated(budget, ratios=ratios if len(ratios) > 1 else None)
+
+
+def _phases(
+    parts: Sequence[Phase], rule: Bounding, draws: Sampling, correlation: Strategy | None, total: int
+) -> tuple[tuple[Release, ...], dict[str, float]]:
+    """What the phases of a run of so many steps release, and their noise multipliers, relative to each other."""
     common: dict[str, Any] = {"of": "gradients of the loss", "sampling": draws, "correlation": correlation}
-    parts = tuple(phases) or (Phase(),)
     shares = list(accumulate(phase.share for phase in parts))
     ends = [round(total * share / shares[-1]) for share in shares]
     releases, ratios = [], {}
@@ -105,8 +120,7 @@ def training_plan(
                 it would be left out. Raise its share, or the steps.""")
         releases.append(Release(name=name, bound=bound, times=last - first, **common))
         ratios[name] = phase.noise
-    plan = Plan(releases=tuple(releases), records=count, neighbours=check_neighbours(neighbours), unit=unit)
-    return plan.calibrated(budget, ratios=_mapping(ratios))
+    return tuple(releases), ratios
 
 
 def step_count(epochs: float | None, steps: int | None, an_epoch: float) -> int:
@@ -118,7 +132,3 @@ def step_count(epochs: float | None, steps: int | None, an_epoch: float) -> int:
         return whole("steps", steps, because="without a step nothing is learnt", use="Use e.g. 1000.")
     long = positive("epochs", epochs, because="without a step nothing is learnt", use="Use e.g. 20.")
     return max(1, math.ceil(long * an_epoch - 1e-9))
-
-
-def _mapping(ratios: Mapping[str, float]) -> Mapping[str, float] | None:
-    return ratios if len(ratios) > 1 else None

@@ -2,9 +2,10 @@
 
 import copy
 from collections.abc import Mapping
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from privet._checks import between
 from privet.torch.network_checks import Trainable
@@ -51,8 +52,13 @@ class WeightAverage:
         """What a checkpoint keeps of it."""
         return {"decay": self.decay, "steps": self._steps, "weights": dict(self.weights)}
 
-    def restore(self, steps: int, weights: Mapping[str, Tensor]) -> None:
-        """Go on from a checkpoint."""
-        self._steps = steps
-        for name, value in weights.items():
-            self.weights[name].copy_(value)
+    @classmethod
+    def restored(cls, weights: Trainable, state: Mapping[str, Any] | None) -> "WeightAverage | None":
+        """The average that a checkpoint kept of such weights, if it did."""
+        if state is None:
+            return None
+        found = cls(weights, decay=state["decay"])
+        found._steps = state["steps"]
+        for name, value in state["weights"].items():
+            found.weights[name].copy_(value)
+        return found

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
-
-from privet.errors import InvalidParameter  # noqa: E402
-from privet.torch import plan_training  # noqa: E402
+from privet.errors import InvalidParameter
+from privet.plan import plan_training
 
 
 def test_every_row_meets_budget_and_compute() -> None:

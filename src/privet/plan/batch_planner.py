@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from privet._checks import whole
+from privet.clipping import Clip
 from privet.errors import InvalidParameter
-from privet.plan import Plan
+from privet.plan.plan import Plan, gradient_plan
 from privet.privacy import Budget, Neighbours
-from privet.torch.training_plan import training_plan
+from privet.sampling import Poisson
 
 _SMALLEST = 16
 _CLOSE = 1.1  # times the least noise
@@ -109,7 +110,9 @@ def plan_training(
 
 
 def _choice(records: int, batch: int, steps: int, budget: Budget, neighbours: Neighbours) -> Choice:
-    plan = training_plan(records=records, batch_size=batch, steps=steps, budget=budget, neighbours=neighbours)
+    draws = Poisson(sampling_rate=batch / records)
+    asked = gradient_plan(bounding=Clip(clip=1.0), steps=steps, records=records, neighbours=neighbours, sampling=draws)
+    plan = asked.calibrated(budget)
     noise = plan.releases[0].noise_multiplier
     return Choice(
         batch_size=batch,
