@@ -11,7 +11,7 @@ TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-torch test test-fast test-integrations test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals bench-torch lint format docs clean
+.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-slow test-spark bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -23,6 +23,9 @@ demo: $(VENV)/.with-plot ## price a training run end to end; figures in build/de
 
 demo-torch: $(VENV)/.with-test ## train a small network on digits privately, in PyTorch
 	$(VENV)/bin/python examples/demo_torch.py
+
+demo-scale: $(VENV)/.with-test ## ten million rows in memory, out of core and on Dask: the same bits
+	$(VENV)/bin/python examples/demo_scale.py $(ARGS)
 
 test: $(VENV)/.with-test ## all tests and doctests, minutes
 	$(VENV)/bin/python -m pytest -n 2 $(ARGS)
@@ -37,7 +40,10 @@ test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 test-integrations: $(VENV)/.with-integrations ## the examples for Lightning and Hugging Face, run and checked
 	$(VENV)/bin/python -m pytest tests/torch/test_integrations.py $(ARGS)
 
-bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-torch ## all benchmarks
+test-spark: $(VENV)/.with-spark-test ## the contract of engines, on a Spark cluster of this machine; needs Java
+	$(VENV)/bin/python -m pytest -m slow -rs tests/engines/test_spark.py $(ARGS)
+
+bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-scale bench-torch ## all benchmarks
 
 bench-accounting: $(BENCH)/.installed ## accounting against its peers; writes benchmarks/results/accounting.md
 	$(BENCH)/bin/python benchmarks/accounting.py $(ARGS)
@@ -53,6 +59,9 @@ bench-intervals: $(VENV)/.with-plot ## do confidence intervals cover? writes ben
 
 bench-torch: $(VENV)/.with-test $(TORCH_PEERS)/.installed ## private steps of networks; writes benchmarks/results/torch.md
 	$(VENV)/bin/python benchmarks/torch_steps.py $(ARGS)
+
+bench-scale: $(VENV)/.with-test ## tables in files and on Dask; writes benchmarks/results/scale.md
+	$(VENV)/bin/python benchmarks/scale.py $(ARGS)
 
 lint: $(VENV)/.with-lint ## style, formatting and types
 	$(VENV)/bin/ruff check .

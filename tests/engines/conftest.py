@@ -14,7 +14,7 @@ def dask_client() -> Iterator[Any]:
 
     They have no Numba, which takes longer to load than all that is summed here; sums by NumPy alone are the same bits.
     """
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install privet[dask]")
+    distributed: Any = pytest.importorskip("distributed", reason="Dask is not installed: pip install privet[dask]")
 
     class WithoutNumba(distributed.WorkerPlugin):  # type: ignore[misc]
         def setup(self, worker: Any) -> None:

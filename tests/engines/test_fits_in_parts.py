@@ -127,6 +127,8 @@ def test_what_is_not_done_on_files_is_refused(tmp_path: Path, given: dict[str, A
         LogisticRegression(classes=[0, 1]).fit(files, **({"y": "y"} | given))
     with pytest.raises(InvalidParameter, match="classes"):
         LogisticRegression().fit(files, "y")
+    with pytest.raises(InvalidParameter, match="solver by gradients"):
+        LogisticRegression(classes=[0, 1], solver="objective").fit(files, "y")
     with pytest.raises(InvalidParameter, match="inference"):
         LogisticRegression(classes=[0, 1], inference=0.5).fit(files, "y")
 

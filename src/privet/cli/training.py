@@ -28,10 +28,11 @@ _groups = click.option(
     "--groups", help="The column that says whose row it is: then the promise is for a person with all rows."
 )
 _table = click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a folder, or a pattern of several
 
 
 @click.command(cls=Answering, epilog="Python: privet.estimators.fit_table(table, schema, budget=...)")
-@_table
+@_tables
 @click.option(
     "--schema",
     "schema_file",
@@ -45,6 +46,15 @@ _table = click.argument("table", type=click.Path(exists=True, dir_okay=False, pa
 @_neighbours
 @click.option("--records", type=int, help="Under add_remove, a public guess of the number of rows, or of people.")
 @_groups
+@click.option(
+    "--engine",
+    type=click.Choice(["stream", "dask", "spark"]),
+    default="stream",
+    show_default=True,
+    help="Where Parquet files are read: in this process, or on a cluster.",
+)
+@click.option("--scheduler", help="The address of the Dask scheduler, e.g. tcp://host:8786.")
+@click.option("--cache", type=click.Path(file_okay=False), help="Folder for encoded rows, which nobody else may read.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the model.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def fit(
@@ -56,10 +66,13 @@ def fit(
     neighbours: Neighbours,
     records: int | None,
     groups: str | None,
+    engine: str,
+    scheduler: str | None,
+    cache: str | None,
     out: Path,
     as_json: bool,
 ) -> None:
-    """Train a private linear model of a CSV table, and say what that promises."""
+    """Train a private linear model of a CSV table or of Parquet files, and say what that promises."""
     from privet.estimators import fit_table  # scikit-learn takes a second to import
     from privet.preprocessing import read_schema
 
@@ -70,12 +83,46 @@ def fit(
             f'Write target = {{ column = "{target}", kind = "label", values = [...] }} in the schema.'
         )
     budget = Budget(epsilon=epsilon, delta=delta)
-    model = fit_table(table, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
+    rows = _opened(table, engine, scheduler, cache)
+    model = fit_table(rows, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
     saved = model.save(out)
     learnt = learnt_facts(facts, model.schema)
     record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved), "learnt": learnt}
     said = "".join(f"\nLearnt: {name} {_words(found)}." for name, found in learnt.items())
     answer(f"{model.guarantee}{said}\nModel written to {saved}.", record, as_json=as_json)
+
+
+def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) -> Any:
+    """The path of a CSV file; or Parquet files, with the engine that reads them."""
+    from privet.engines import Engine, Files, Stream
+    from privet.engines.files import as_files
+
+    if (engine == "dask") != (scheduler is not None):
+        raise InvalidParameter(
+            "Expected --scheduler with --engine dask, and only there: it is the address of that cluster. Pass e.g. "
+            "--engine dask --scheduler tcp://host:8786."
+        )
+    if as_files(table) is None:
+        if engine != "stream" or cache is not None:
+            raise InvalidParameter(
+                f"Expected Parquet files for an engine or a cache, got {table.name!r}: other files are read into "
+                "memory. Convert the table to Parquet, or leave --engine and --cache out."
+            )
+        if not table.is_file():
+            raise click.BadParameter(f"{str(table)!r} is no file.", param_hint="'TABLE'")
+        return table
+    where: Engine = Stream()
+    if scheduler is not None:
+        from privet.engines.dask_engine import DaskEngine
+
+        where = DaskEngine(scheduler)
+    elif engine == "spark":
+        from pyspark.sql import SparkSession
+
+        from privet.engines.spark_engine import SparkEngine
+
+        where = SparkEngine(SparkSession.builder.getOrCreate())
+    return Files(table, engine=where, cache=cache)
 
 
 def learnt_facts(given: Any, found: Any) -> dict[str, Any]:

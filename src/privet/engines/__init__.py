@@ -5,5 +5,6 @@ from privet.engines.engine import Engine, Stream
 from privet.engines.files import Files
 from privet.engines.part import Part
 from privet.engines.parted_glm import parted_glm
+from privet.engines.spark_engine import SparkEngine
 
-__all__ = ["Cache", "Engine", "Files", "Part", "Stream", "parted_glm"]
+__all__ = ["Cache", "Engine", "Files", "Part", "SparkEngine", "Stream", "parted_glm"]

@@ -1,9 +1,7 @@
-"""A table in files, and where the work on it is done: what an estimator is given in place of rows."""
+"""A table in files or on a cluster, and where the work on it is done: what an estimator is given in place of rows."""
 
 import os
-import sys
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any
 
 from privet.engines.cache import Cache
@@ -14,11 +12,14 @@ from privet.engines.sources import PARQUET, Paths, source_parts
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Parquet files of one table, the engine that reads them, and the folder for rows that it encodes.
+    """Parquet files of one table, or a frame of a cluster; the engine that reads it, and the folder for encoded rows.
+
+    A frame is written once to Parquet files in that folder, by the cluster itself: what it would be worked out to a
+    second time need not be the same rows.
 
     Parameters
     ----------
-    paths : a file, a folder of files, a pattern, or several of them; private
+    paths : a file, a folder of files, a pattern, or several of them; or a frame of the engine's; private
     engine : where the work is done; this process by default
     cache : a folder that nobody else may read, for encoded rows; the system's for temporary files by default
     keep : whether they stay there afterwards
@@ -29,32 +30,48 @@ class Files:
     Files('people/*.parquet', engine=Stream())
     """
 
-    paths: Paths
+    paths: Any
     engine: Engine = field(default_factory=Stream, kw_only=True)
     cache: str | os.PathLike[str] | None = field(default=None, kw_only=True)
     keep: bool = field(default=False, kw_only=True)
 
     def opened(self) -> tuple[list[Part], Cache]:
         """The parts, and an empty folder; refuses what the engine cannot work with. No row is read."""
-        parts, cache = source_parts(self.paths), Cache(self.cache, keep=self.keep)
+        files: Paths = self.paths
+        if _named(files):
+            source_parts(files)  # which refuses what is not there before a folder is made
+        cache = Cache(self.cache, keep=self.keep)
         self.engine.check(cache.folder.parent)
-        return parts, cache
+        if not _named(files):
+            files = self.engine.store(files, cache.folder)  # deleted with the cache, or kept
+        return source_parts(files), cache
 
     def __repr__(self) -> str:
-        return f"Files({self.paths!r}, engine={self.engine!r})"
+        what = repr(self.paths) if _named(self.paths) else type(self.paths).__name__
+        return f"Files({what}, engine={self.engine!r})"
 
 
 def as_files(data: Any) -> Files | None:
     """A path, or a frame of a cluster, as files; None for what is in memory."""
     if isinstance(data, Files):
         return data
-    if not isinstance(data, str | os.PathLike):
-        return None
-    path = os.fspath(data)
-    return Files(path) if os.path.isdir(path) or path.endswith(PARQUET) else None
+    if isinstance(data, str | os.PathLike):
+        path = os.fspath(data)
+        return Files(path) if os.path.isdir(path) or path.endswith(PARQUET) else None
+    home = type(data).__module__.partition(".")[0]
+    if home in ("dask", "dask_expr") and hasattr(data, "npartitions"):
+        from distributed import get_client
+
+        from privet.engines.dask_engine import DaskEngine
+
+        return Files(data, engine=DaskEngine(get_client()))
+    if home == "pyspark" and hasattr(data, "sparkSession"):
+        from privet.engines.spark_engine import SparkEngine
+
+        return Files(data, engine=SparkEngine(data.sparkSession))
+    return None
 
 
-def is_frame(data: Any, package: str, kind: str) -> bool:
-    """Whether it is a frame of a package that was imported."""
-    module = sys.modules.get(package)
-    return module is not None and isinstance(data, attrgetter(kind)(module))
+def _named(paths: Any) -> bool:
+    """Whether it is files by name, not a frame."""
+    return isinstance(paths, str | os.PathLike | list | tuple)

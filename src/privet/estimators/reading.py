@@ -68,6 +68,12 @@ def _check(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any)
             f"Expected y to be the name of a column for a table in files, got {type(y).__name__}: labels are in the "
             "files, beside their rows. Pass e.g. y='income'."
         )
+    solver = model.solver if isinstance(model.solver, str) else type(model.solver).__name__
+    if solver in ("objective", "output", "ObjectivePerturbation", "OutputPerturbation"):
+        raise InvalidParameter(
+            f"Expected a solver by gradients for a table in files, got {solver!r}: it needs sums of floats, which are "
+            "not the same wherever they are taken. Use solver='auto', or read the table into memory."
+        )
     for name, given in (("sample_weight", sample_weight), ("groups", groups), ("inference", model.inference or None)):
         if given is not None:
             raise InvalidParameter(

@@ -54,6 +54,11 @@ class Minimiser:
     centre: Vector
     reach: float
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, LinearProblem):
+            raise InvalidParameter("""Expected a linear model of records in memory, got another: its minimiser is found
+                by sums of floats here, which are not those of files or of people. Use a gradient method.""")
+
     @property
     def start(self) -> Vector:
         """The public point where the search begins: the domain's centre."""

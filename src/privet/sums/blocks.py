@@ -112,9 +112,8 @@ def shared(
     """
     if count > MOST_RECORDS:  # so many are below 2^61 together, as the lattice is made; more may not fit
         edges = [*range(0, count, MOST_RECORDS), count]
-        lots = [
-            shared(share, *_lot(table, labels, indices, a, b), threads, outputs=outputs) for a, b in pairwise(edges)
-        ]
+        some = [(*_lot(table, labels, indices, a, b), b - a) for a, b in pairwise(edges)]
+        lots = [shared(share, *lot, threads, outputs=outputs) for lot in some]
         return reduce(saturated, (units for units, _ in lots)), sum(within for _, within in lots)
     values = count * table.shape[1]
     compiled = kernels_for(table.units, values, outputs) if outputs else None
@@ -126,13 +125,15 @@ def shared(
     return pooled(share, work, edges, values)
 
 
-def _lot(table: Table, labels: Vector, indices: IntArray | None, first: int, last: int) -> tuple[Any, ...]:
-    """The records first..last-1 of those at `indices`, as they are, and how many there are."""
+def _lot(
+    table: Table, labels: Vector, indices: IntArray | None, first: int, last: int
+) -> tuple[Table, Vector, IntArray | None]:
+    """The records first..last-1 of those at `indices`, as they are."""
     if indices is not None:
-        return table, labels, indices[first:last], last - first
+        return table, labels, indices[first:last]
     part = slice(first, last)
     some = Table(table.units[part], table.inverse_norms[part], step=table.step, row_norm=table.row_norm)
-    return some, labels[part], None, last - first
+    return some, labels[part], None
 
 
 def workers_for(values: int, blocks: int, threads: int | None) -> int:

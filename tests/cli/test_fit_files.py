@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from privet.cli import main
+
+SCHEMA = """
+[columns.age]
+kind = "number"
+range = [0, 100]
+
+[target]
+column = "ill"
+kind = "label"
+values = ["no", "yes"]
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Two Parquet files and a schema."""
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 80, size=4000)
+    ill = np.where(age + 10 * rng.normal(size=4000) > 50, "yes", "no")
+    (tmp_path / "data").mkdir()
+    for i in range(2):
+        rows = slice(2000 * i, 2000 * (i + 1))
+        pq.write_table(pa.table({"age": age[rows], "ill": ill[rows]}), tmp_path / "data" / f"{i}.parquet")
+    (tmp_path / "table.toml").write_text(SCHEMA, encoding="utf-8")
+    return tmp_path
+
+
+def fitted(files: Path, table: str, *more: str) -> tuple[int, str]:
+    """Exit code and output of `privet fit`."""
+    told = ["--schema", str(files / "table.toml"), "--epsilon", "1", "--delta", "1e-6", "--out", str(files / "model")]
+    result = CliRunner().invoke(main, ["fit", table, *told, *more])
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("table", ["data", "data/*.parquet", "data/0.parquet"])
+def test_parquet_files_are_fitted(files: Path, table: str) -> None:
+    """A folder, a pattern or a file of Parquet rows makes a model; encoded rows are gone afterwards."""
+    code, said = fitted(files, str(files / table), "--cache", str(files / "rows"), "--json")
+    assert code == 0, said
+    assert json.loads(said)["epsilon"] <= 1
+    assert (files / "model" / "model.json").is_file()
+    assert list((files / "rows").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "more", "said"),
+    [
+        ("data/*.parquet", ["--engine", "dask"], "--scheduler"),
+        ("data/*.parquet", ["--scheduler", "tcp://here:1"], "--scheduler"),
+        ("nothing/*.parquet", [], "got none"),
+        ("table.toml", ["--cache", "rows"], "Parquet"),
+        ("nothing.csv", [], "no file"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(files: Path, table: str, more: list[str], said: str) -> None:
+    """In words, with no model half written."""
+    code, output = fitted(files, str(files / table), *more)
+    assert code != 0
+    assert said in output
+    assert not (files / "model").exists()
