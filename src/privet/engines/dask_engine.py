@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -167,8 +168,10 @@ class DaskEngine(Engine):
 
     def _staff(self) -> frozenset[str]:
         """Who the workers are; one that was started anew is another, even at the same address."""
-        known = self._asked(self._client.scheduler.identity, n_workers=-1)
-        return frozenset(f"{address} {worker['id']}" for address, worker in known["workers"].items())
+        found = self._asked(self._client.run, os.getpid, on_error="return")
+        return frozenset(
+            f"{address} {process if isinstance(process, int) else None}" for address, process in found.items()
+        )
 
     def _asked(self, question: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """What the cluster answers to one of the client's methods; a silent one is a failure."""
