@@ -26,7 +26,8 @@ CONSTANT = "constant"
 _FEW: dict[Task, tuple[float, float]] = {"regression": (20.0, 2.0), "quantile": (20.0, 2.0), "counts": (36.0, 4.0)}
 # Effective sample size from which a histogram of targets does better than draws.
 _ANCHORED: dict[Task, float] = {"regression": 70.0, "quantile": 300.0, "counts": 300.0}
-_KEPT = 1_000.0  # and that from which all of the slopes are kept
+_ONE_SIDED = 1.43  # times as much, where a record is not replaced
+_KEPT = 1_000.0, 150.0  # and that from which all of the slopes are kept, and those of least squares
 # What a draw is worth in logarithms of odds, if all records agree; and the most and the least of epsilon for it.
 _REACH = (20.0, 0.03, 0.2)
 _ANYWHERE = (30.0, 0.03, 0.2)  # of an interval where no range is declared
@@ -187,8 +188,10 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
     if other or not isinstance(draw, QuantileDraw):
         return None
     rare = _rare(draw.level)
-    worth = _worth(model, count)
-    if effective >= _ANCHORED[model._task] * rare or (hull is None and worth < _LEAST):
+    worth, most = _worth(model, count), _ANCHORED[model._task] * rare
+    if sensitivity_factor(model.neighbours) == 1:  # where a histogram is worth less beside sums
+        most *= _ONE_SIDED
+    if effective >= most or (hull is None and worth < _LEAST):
         return None
     wanted = ((_ANYWHERE if hull is None else _REACH, 1.0), (_LOCATION, rare), (_SPREAD, 1.0))
     return Anchor(
@@ -214,7 +217,7 @@ def keeping_for(
 
     `begun` says that the descent began with a constant worth having.
     """
-    if effective >= _KEPT or not model.fit_intercept or model.solver != "auto":
+    if effective >= _KEPT[model._loyal] or not model.fit_intercept or model.solver != "auto":
         return None
     lopsided = model._task in ("counts", "quantile")
     if not centred and not lopsided:
