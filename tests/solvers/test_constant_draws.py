@@ -122,7 +122,7 @@ def test_intervals_are_within_declared_ends_and_cover_them() -> None:
     assert highs.max() == 30
     assert (lows < highs).all()
     widest, narrow = (np.exp(-dislike[dislike == each]).sum() for each in (dislike[0], dislike[-1]))
-    assert narrow / widest == pytest.approx(np.exp(0.3 * 12))
+    assert narrow / widest == pytest.approx(np.exp(0.15 * 12))
 
 
 def test_points_that_crowd_at_an_end_have_no_more_odds_than_others() -> None:

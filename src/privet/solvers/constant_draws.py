@@ -17,7 +17,7 @@ from privet.solvers.exponential import mechanism_epsilon
 _ONE = 1 << 20  # units of a score that are one record
 _OCTAVES, _FINE = 12, 16  # sizes that a quantile may have, below the largest, and points in each octave
 _HELD = 0.6  # of all values, in an interval
-_WIDER = 0.3  # logarithm of odds that an interval loses with each octave that it is wider
+_WIDER = (0.15, 0.3)  # logarithm of odds that an interval loses with each octave that it is wider, in ends or in none
 _AWAY = 16  # of its halves that the middle of an interval may be from the place next to 0
 _HALVES = (12, 60)  # octaves of intervals inside declared ends, and where there are none
 _MOST = 2.0**40  # the largest half where there are none
@@ -153,7 +153,7 @@ def intervals(ends: tuple[float, float] | None) -> tuple[Vector, Vector, Vector]
         middles = middles[(middles >= low) & (middles <= high)]
         lows.append(np.maximum(middles - half, low))
         highs.append(np.minimum(middles + half, high))
-        dislike.append(np.full(len(middles), math.log(len(middles)) - _WIDER * octave))
+        dislike.append(np.full(len(middles), math.log(len(middles)) - _WIDER[ends is None] * octave))
     least = min(float(each[0]) for each in dislike)
     return np.concatenate(lows), np.concatenate(highs), np.concatenate(dislike) - least
 
