@@ -23,6 +23,7 @@ from privet.estimators import (
     LogisticRegression,
     PoissonRegressor,
     QuantileRegressor,
+    Ridge,
     classifiers,
     constant_defaults,
     outline,
@@ -328,15 +329,19 @@ def check_draws(model: Any, kind: str, patch: pytest.MonkeyPatch, names: set[str
     assert all(moved > 0 for moved in most.values())
 
 
+ANCHORED = {"target: reach", "target: location", "target: spread", "part kept"}
 DRAWN: dict[str, tuple[Any, dict[str, Any], float, set[str]]] = {
     "numbers": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.03, {"constant"}),
     "counts": (PoissonRegressor, {}, 0.03, {"constant"}),
-    "robust": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.5, {"target: location", "target: spread", "part kept"}),
+    "a tail": (QuantileRegressor, {"target_range": (-9.0, 9.0), "quantile": 0.9}, 0.03, {"target: reach", "constant"}),
+    "a line": (LinearRegression, {"target_range": (-9.0, 9.0)}, 0.5, ANCHORED),
+    "anywhere": (Ridge, {}, 0.7, ANCHORED),
+    "robust": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.5, ANCHORED),
     "quantiles": (
         QuantileRegressor,
         {"target_range": (-9.0, 9.0), "quantile": 0.4},
         0.8,
-        {"target: location", "target: spread", "part kept"},
+        ANCHORED,
     ),
     "slopes of counts": (PoissonRegressor, {"target_range": (0.0, 9.0)}, 0.8, {"size of counts", "part kept"}),
 }

@@ -1,4 +1,4 @@
-"""The best constant by an exact draw: what one record moves is what the rate is for, and the constant is good."""
+"""Constants and intervals by an exact draw: what one record moves is what the rate is for, and the constant is good."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from privet.plan import Meter, Plan
 from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import constant_draws as room
-from privet.solvers.constant_draws import MeanDraw, QuantileDraw
+from privet.solvers.constant_draws import IntervalDraw, MeanDraw, QuantileDraw
 
 RNG = np.random.default_rng(3)
 VALUES = RNG.exponential(size=300)
@@ -21,7 +21,7 @@ ODD = [np.nan, 0.0, 1e308, 1e-308, 0.7, 2.0, 30.0]
 def run(draw: Any, values: Any, neighbours: Any, epsilon: float = 1.0, seed: int = 1) -> Any:
     plan = Plan(releases=(draw.release(epsilon),), neighbours=neighbours, records=len(values))
     meter = Meter(plan, random=fixed_seed_invalidates_guarantee(seed))
-    given = {QuantileDraw: ((-5.0, 30.0),), MeanDraw: (80.0,)}[type(draw)]
+    given = {QuantileDraw: ((-5.0, 30.0),), MeanDraw: (80.0,), IntervalDraw: ((-5.0, 30.0),)}[type(draw)]
     values = np.clip(values, -5.0, 30.0) if isinstance(draw, QuantileDraw) else values
     found = draw.run(values, *given, meter)
     meter.finish()
@@ -32,6 +32,7 @@ DRAWS: list[tuple[Any, Any]] = [
     (QuantileDraw(name="c", level=0.5), VALUES),
     (QuantileDraw(name="c", level=0.9), VALUES),
     (MeanDraw(name="c"), COUNTS),
+    (IntervalDraw(name="c"), VALUES),
 ]
 
 
@@ -95,3 +96,39 @@ def test_constants_are_near_the_best_at_any_scale() -> None:
     assert abs(np.mean(np.median(tenths) >= VALUES) - 0.9) < 0.03
     means = [run(DRAWS[2][0], COUNTS, "replace_one", seed=seed) for seed in range(20)]
     assert abs(np.median(means) / 3.0 - 1) < 0.1
+
+
+@pytest.mark.parametrize("ends", [(-2000.0, 2000.0), (0.0, 5000.0), None])
+@pytest.mark.parametrize("shift", [0.0, 20.0])
+def test_an_interval_is_found_however_wide_the_range_is(ends: Any, shift: float) -> None:
+    """Of 300 values at epsilon 0.3: with as much on either side it holds most, and is at most 40 wide; 20 seeds.
+
+    The bulk is between 0 and 3, or 20 and 23, in a range of thousands, or in none.
+    """
+    plan = Plan(releases=(IntervalDraw(name="c").release(0.3),), neighbours="replace_one", records=300)
+    for seed in range(20):
+        meter = Meter(plan, random=fixed_seed_invalidates_guarantee(seed))
+        low, high = IntervalDraw(name="c").run(VALUES + shift, ends, meter)
+        meter.finish()
+        wide = high - low
+        assert wide <= 40
+        assert np.mean((VALUES + shift >= low - wide) & (VALUES + shift <= high + wide)) > 0.8
+
+
+def test_intervals_are_within_declared_ends_and_cover_them() -> None:
+    """Of every size, none beyond the ends; each octave has the same odds but for being wider."""
+    lows, highs, dislike = room.intervals((10.0, 30.0))
+    assert lows.min() == 10
+    assert highs.max() == 30
+    assert (lows < highs).all()
+    widest, narrow = (np.exp(-dislike[dislike == each]).sum() for each in (dislike[0], dislike[-1]))
+    assert narrow / widest == pytest.approx(np.exp(0.15 * 12))
+
+
+def test_points_that_crowd_at_an_end_have_no_more_odds_than_others() -> None:
+    """Of [25, 346] half of the odds are spread evenly; of what holds 0, all points have the same."""
+    points = room.quantile_points(25.0, 346.0)
+    odds = np.exp(-np.array(room.crowding(points)))
+    assert odds[points > 185].sum() > 0.25 * odds.sum()
+    assert (points > 185).mean() < 0.1
+    assert room.crowding(room.quantile_points(-5.0, 30.0)) == []

@@ -1,5 +1,6 @@
 """What is spent on the constant: alone where there are next to no records, before the slopes where there are few."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,8 +11,8 @@ from privet.data import one_row_each
 from privet.estimators.defaults import Task
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import given_scaling, scaling_from
-from privet.privacy import Neighbours, sensitivity_factor
-from privet.solvers.constant_draws import MeanDraw, QuantileDraw
+from privet.privacy import sensitivity_factor
+from privet.solvers.constant_draws import IntervalDraw, MeanDraw, QuantileDraw
 from privet.solvers.keeping import Keeping
 
 if TYPE_CHECKING:
@@ -25,25 +26,34 @@ CONSTANT = "constant"
 _FEW: dict[Task, tuple[float, float]] = {"regression": (20.0, 2.0), "quantile": (20.0, 2.0), "counts": (36.0, 4.0)}
 # Effective sample size from which a histogram of targets does better than draws.
 _ANCHORED: dict[Task, float] = {"regression": 70.0, "quantile": 300.0, "counts": 300.0}
-_KEPT = 1_000.0  # and that from which all of the slopes are kept
+_ONE_SIDED = 1.43  # times as much, where a record is not replaced
+_KEPT = 1_000.0, 150.0  # and that from which all of the slopes are kept, and those of least squares
 # What a draw is worth in logarithms of odds, if all records agree; and the most and the least of epsilon for it.
-_LOCATION = (30.0, 0.03, 0.25)
+_REACH = (20.0, 0.03, 0.2)
+_ANYWHERE = (30.0, 0.03, 0.2)  # of an interval where no range is declared
+_LOCATION = (20.0, 0.03, 0.15)
 _RATE = (60.0, 0.03, 0.25)
-_SPREAD = (12.0, 0.01, 0.15)
-_CHOICE = (30.0, 0.05, 0.25)
+_SPREAD = (12.0, 0.01, 0.1)
+_CHOICE = (20.0, 0.05, 0.2)
+_SPENT = 0.5 / (0.2**2 + 0.15**2 + 0.1**2 + 0.2**2)  # at most, of what sums could have had, on all of them
 _ROOM = 3.3  # half the range, in distances from the location that two thirds are within
+_NARROWER = 0.4  # part of a declared range from which on that is used, where it may be
+_LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, where no range is declared
+_TAIL = 8.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
 
 
 class ConstantModel:
     """What a model says of the constant that it would be alone, if it `_draws` any."""
 
     _draws: ClassVar[bool] = False
+    _loyal: ClassVar[bool] = False  # whether a declared range is kept unless it is clearly too wide
 
     def _constant_draw(self, name: str) -> ConstantDraw | None:
         """The draw of the best constant, if there is one whatever the scale of the target."""
         raise NotImplementedError
 
-    def _draw_constant(self, draw: Any, target: Any, meter: Meter) -> Any:
+    def _draw_constant(self, draw: Any, target: Any, ends: tuple[float, float] | None, meter: Meter) -> Any:
+        """The constant, between public ends if there are any."""
         raise NotImplementedError
 
     def _keep_constant(self, constant: Any, columns: int) -> None:
@@ -56,15 +66,61 @@ class ConstantModel:
         return ()
 
 
-def only_constant(model: "PrivateLinearModel", size: "Size", effective: float) -> ConstantDraw | None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alone:
+    """The draw of a constant with all of the budget: first of an interval that it is in, if that is worth its half."""
+
+    draw: ConstantDraw
+    reach: IntervalDraw | None = None
+    hull: tuple[float, float] | None = None
+    beside: float = 1.0
+
+    def releases(self, epsilon: float) -> tuple[Release, ...]:
+        """One draw or two, whose epsilons add up to no more."""
+        if self.reach is None:
+            return (self.draw.release(epsilon),)
+        return self.reach.release(epsilon / 2), self.draw.release(epsilon / 2)
+
+    def ends(self, target: Vector, meter: Meter) -> tuple[float, float] | None:
+        """Between which public ends the constant is to be drawn."""
+        return self.hull if self.reach is None else reached(self.reach, target, self.hull, self.beside, meter)
+
+
+def reached(
+    reach: IntervalDraw, target: Vector, hull: tuple[float, float] | None, beside: float, meter: Meter
+) -> tuple[float, float]:
+    """The interval that is drawn, and so many of its widths on either side, within the declared range."""
+    low, high = hull or (-math.inf, math.inf)
+    start, end = reach.run(np.clip(target, low, high), hull, meter)
+    more = beside * (end - start)
+    return max(start - more, low), min(end + more, high)
+
+
+def _beside(level: float) -> float:
+    """How many widths of an interval that holds most a quantile may be beyond it."""
+    return max(1.0, 0.4 / _rare(level))
+
+
+def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effective: float) -> Alone | None:
     """The draw of the constant, if it is all that will be learnt; by public facts."""
     if model.solver != "auto" or not model.fit_intercept or model.inference or size.weighted:
         return None
     few, each = _FEW[model._task]
-    draw = model._constant_draw(CONSTANT)
-    rare = _rare(draw.level) if isinstance(draw, QuantileDraw) else 1.0
-    enough = rare * effective >= few or rare * effective >= each * (size.columns + 1)
-    return None if enough else draw
+    draw, hull, worth = model._constant_draw(CONSTANT), model._ends, _worth(model, count)
+    if not isinstance(draw, QuantileDraw):
+        return None if effective >= min(few, each * (size.columns + 1)) else Alone(draw=draw, hull=hull)
+    rare = _rare(draw.level)
+    if rare * effective >= min(few, each * (size.columns + 1)) or (hull is None and worth < _LEAST):
+        return None
+    if hull is not None and (rare == 1 or rare * worth >= _TAIL):
+        return Alone(draw=draw, hull=hull)
+    beside = _beside(draw.level) if hull is None else 1.0
+    return Alone(draw=draw, reach=IntervalDraw(name="target: reach"), hull=hull, beside=beside)
+
+
+def _worth(model: "PrivateLinearModel", count: float) -> float:
+    """What a draw with all of the budget is worth in logarithms of odds, if all records agree."""
+    return model.epsilon * count / sensitivity_factor(model.neighbours)
 
 
 def _rare(level: float) -> float:
@@ -72,60 +128,86 @@ def _rare(level: float) -> float:
     return 2 * min(level, 1 - level)
 
 
-def draw_epsilon(wanted: tuple[float, float, float], epsilon: float, count: float, neighbours: Neighbours) -> float:
-    """The epsilon of a draw, as much as is wanted within limits."""
+def draw_epsilon(
+    wanted: tuple[float, float, float],
+    model: "PrivateLinearModel",
+    count: float,
+    effective: float,
+    rare: float = 1.0,
+) -> float:
+    """The epsilon of a draw, as much as is wanted within limits, where that part of records tells.
+
+    One of ε costs about what a Gaussian release of μ = ε/2 does, and all of the budget is one of μ = its sensitivity ÷
+    noise. So draws never take much more than half of it, however small delta is.
+    """
     nats, least, most = wanted
-    return epsilon * min(max(nats * sensitivity_factor(neighbours) / (epsilon * max(count, 1.0)), least), most)
+    factor = sensitivity_factor(model.neighbours)
+    ratio = model.epsilon * count / (2 * factor * max(effective, 2.0**-20))
+    most = min(most, most * math.sqrt(_SPENT) / max(ratio, 2.0**-20))
+    return model.epsilon * min(max(nats * factor / (model.epsilon * max(rare * count, 1.0)), least), most)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Anchor:
-    """Where the target is and how far it spreads, by two draws, where a declared range may be far too wide.
+    """Where the target is and how far it spreads, by three draws, where a declared range may be far too wide.
 
-    The range is then about the location, so that a descent begins with the constant.
+    First an interval that holds most, then location and spread inside. The range is then about the location, so that a
+    descent begins with the constant; with `loyal`, the declared range is kept if it is not much wider.
     """
 
+    reach: IntervalDraw
     location: QuantileDraw
     spread: QuantileDraw
-    epsilons: tuple[float, float]
-    hull: tuple[float, float]
+    epsilons: tuple[float, float, float]
+    hull: tuple[float, float] | None
+    loyal: bool = False
 
     def releases(self) -> tuple[Release, ...]:
-        """The two draws."""
-        return self.location.release(self.epsilons[0]), self.spread.release(self.epsilons[1])
+        """The three draws."""
+        draws = (self.reach, self.location, self.spread)
+        return tuple(draw.release(epsilon) for draw, epsilon in zip(draws, self.epsilons, strict=True))
 
     def learn(self, target: Vector, meter: Meter) -> tuple[float, float]:
-        """A range with the location in its middle."""
-        low, high = self.hull
-        values = np.clip(target, low, high)
-        middle = self.location.run(values, self.hull, meter)
-        far = max(middle - low, high - middle)
+        """A range with the location in its middle, or the declared one."""
+        start, end = reached(self.reach, target, self.hull, _beside(self.location.level), meter)
+        values = np.clip(target, start, end)
+        middle = self.location.run(values, (start, end), meter)
+        far = max(middle - start, end - middle)
         half = min(_ROOM * self.spread.run(np.abs(values - middle), (0.0, far), meter), far)
         half = max(half, far * 2.0**-12)
+        if self.loyal and self.hull is not None and 2 * half >= _NARROWER * (self.hull[1] - self.hull[0]):
+            return self.hull
         return middle - half, middle + half
 
 
 def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> Anchor | None:
-    """How the target's range is learnt inside a declared one where a histogram would drown."""
+    """How the target's range is learnt, inside a declared one if there is one, where a histogram would drown."""
     hull = model._ends
     other = model.solver != "auto" or not model.fit_intercept or model.inference or model.bounds_exact
     draw = model._constant_draw("target: location")
-    if other or hull is None or not isinstance(draw, QuantileDraw):
+    if other or not isinstance(draw, QuantileDraw):
         return None
     rare = _rare(draw.level)
-    if effective >= _ANCHORED[model._task] * rare:
+    worth, most = _worth(model, count), _ANCHORED[model._task] * rare
+    if sensitivity_factor(model.neighbours) == 1:  # where a histogram is worth less beside sums
+        most *= _ONE_SIDED
+    if effective >= most or (hull is None and worth < _LEAST):
         return None
-    parts = (
-        draw_epsilon(_LOCATION, model.epsilon, rare * count, model.neighbours),
-        draw_epsilon(_SPREAD, model.epsilon, count, model.neighbours),
+    wanted = ((_ANYWHERE if hull is None else _REACH, 1.0), (_LOCATION, rare), (_SPREAD, 1.0))
+    return Anchor(
+        reach=IntervalDraw(name="target: reach"),
+        location=draw,
+        spread=QuantileDraw(name="target: spread", level=0.65),
+        epsilons=tuple(draw_epsilon(each, model, count, effective, part) for each, part in wanted),  # type: ignore[arg-type]  # three
+        hull=hull,
+        loyal=model._loyal,
     )
-    return Anchor(location=draw, spread=QuantileDraw(name="target: spread", level=0.65), epsilons=parts, hull=hull)
 
 
 def rate_epsilon(model: "PrivateLinearModel", count: float, effective: float) -> float:
     """The epsilon of a draw of the typical count; 0 where there is enough for a histogram."""
     enough = model._task != "counts" or model.solver != "auto" or effective >= _ANCHORED["counts"]
-    return 0.0 if enough else draw_epsilon(_RATE, model.epsilon, count, model.neighbours)
+    return 0.0 if enough else draw_epsilon(_RATE, model, count, effective)
 
 
 def keeping_for(
@@ -135,21 +217,22 @@ def keeping_for(
 
     `begun` says that the descent began with a constant worth having.
     """
-    if effective >= _KEPT or not model.fit_intercept or model.solver != "auto":
+    if effective >= _KEPT[model._loyal] or not model.fit_intercept or model.solver != "auto":
         return None
     lopsided = model._task in ("counts", "quantile")
     if not centred and not lopsided:
         return None
-    epsilon = draw_epsilon(_CHOICE, model.epsilon, count, model.neighbours)
+    epsilon = draw_epsilon(_CHOICE, model, count, effective)
     return Keeping(epsilon=epsilon, whole=begun, lopsided=lopsided)
 
 
-def few_sentence(effective: float) -> str:
+def few_sentence(effective: float, *, declared: bool) -> str:
     """What to say where only the constant is learnt."""
+    wide = " If the declared range is far too wide, even that is a guess: declare a tight one." if declared else ""
     return (
         f"Expected an effective sample size of some dozens, got {effective:.2g}: with this "
         "budget and number of records nothing can be told of the features, so the model is a constant: about the "
-        "median, the quantile or the mean count. Use a larger epsilon, or more records."
+        f"median, the quantile or the mean count. Use a larger epsilon, or more records.{wide}"
     )
 
 
@@ -157,11 +240,13 @@ def fit_constant(
     model: "PrivateLinearModel", data: "Records", outline: "Outline", meter: Meter, before: tuple[str, ...]
 ) -> None:
     """Draw the constant, and keep a model of it alone; no feature is read."""
-    draw, columns = outline.alone, data.table.shape[1]
+    alone: Alone = outline.alone  # type: ignore[assignment]  # the caller has seen that it is there
+    columns = data.table.shape[1]
     target = data.target if data.people is None else data.target[one_row_each(data.people, meter.random)]
     known = given_scaling(model.bounds, model.row_norm, columns, intercept=True)
     scaling = scaling_from((np.zeros(columns), np.ones(columns)), columns, intercept=True) if known is None else known
     model._scale, model.ranges_ = scaling, (scaling.low, scaling.high)
-    model._keep_constant(model._draw_constant(draw, target, meter), columns)
+    ends = alone.ends(target, meter)
+    model._keep_constant(model._draw_constant(alone.draw, target, ends, meter), columns)
     model.guarantee_ = model._stated(meter.guarantee(), (*model._said_public, *before))
     model.plan_, model.n_iter_ = outline.plan, 1

@@ -117,8 +117,8 @@ class PoissonRegressor(LinearRegressor):
     def _constant_draw(self, name: str) -> ConstantDraw | None:
         return MeanDraw(name=name)
 
-    def _draw_constant(self, draw: Any, target: Vector, meter: Meter) -> float:
-        return float(draw.run(target, None if self._ends is None else self._ends[1], meter))
+    def _draw_constant(self, draw: Any, target: Vector, ends: tuple[float, float] | None, meter: Meter) -> float:
+        return float(draw.run(target, None if ends is None else ends[1], meter))
 
     def _keep_constant(self, constant: float, columns: int) -> None:
         super()._keep_constant(constant, columns)

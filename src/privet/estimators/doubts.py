@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LEAST = 2.0**-4  # norm that is learnt at least where rows are not centred; so short they fill next to nothing
 _SHOWN = 8  # names in a warning
+SCALED = ((0.0, 1.0), (-1.0, 1.0))  # ranges of what somebody has scaled
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,12 +55,14 @@ def faint_columns(model: "PrivateLinearModel", scaling: Scaling, *, inside: bool
     return tuple(f"x{j}" for j in np.flatnonzero(wide))
 
 
-def is_blind(model: "PrivateLinearModel", known: Scaling | None, centring: Centring | None, *, anchored: bool) -> bool:
-    """Whether declared ranges may be far too wide, and rows are too few to show it; `anchored` is not the target's."""
-    if centring is None or centring.norm_share or model.bounds_exact:
+def is_blind(model: "PrivateLinearModel", known: Scaling | None, centring: Centring | None, *, found: Any) -> bool:
+    """Whether declared ranges may be far too wide, and rows are too few to show it; `found` finds the target's."""
+    if model.bounds_exact or model.solver != "auto" or model.inference:
         return False
-    bounds = known is not None and model.bounds is not None and bool(open_columns(known).any())
-    return bounds or (not anchored and model._ends is not None and model._ends not in ((0, 1), (-1, 1)))
+    if model._learns_target and found is None and model._ends not in (None, *SCALED):
+        return True
+    unseen = centring is not None and not centring.norm_share
+    return unseen and known is not None and model.bounds is not None and bool(open_columns(known).any())
 
 
 def blind_sentence(count: int) -> str:

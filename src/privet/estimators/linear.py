@@ -262,7 +262,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             known = problem, result.coef, scaling.constant * scaling.shrink
             result = replace(result, coef=outline.calibration.run(*known, meter, weight=weight))
         if outline.keeping is not None:
-            result = replace(result, coef=outline.keeping.run(problem, result.coef, meter))
+            keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
+            result = replace(result, coef=keeping.run(problem, result.coef, meter))
         if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
             keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)

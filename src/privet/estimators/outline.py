@@ -8,8 +8,8 @@ from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.estimators.centred_defaults import with_shorter_steps
 from privet.estimators.constant_defaults import (
+    Alone,
     Anchor,
-    ConstantDraw,
     anchor_for,
     few_sentence,
     keeping_for,
@@ -100,7 +100,7 @@ class Outline:
     calibration: Recalibration | None = None
     keeping: Keeping | None = None
     anchor: Anchor | None = None
-    alone: ConstantDraw | None = None  # what is drawn, if only a constant is learnt
+    alone: Alone | None = None  # what is drawn, if only a constant is learnt
     rate: float = 1.0  # by which the solver samples, and with which a record is in what is learnt from before
     ranging: float = 1.0  # the same for ranges of features; that of the target is read off all records
     blind: bool = False  # whether declared ranges may be far too wide, and nothing would show it
@@ -119,7 +119,7 @@ class Outline:
     def little(self) -> str:
         """What to say when the model will be little more than a constant, or its ranges noise; empty if neither."""
         if self.alone is not None:
-            return few_sentence(self.effective)
+            return few_sentence(self.effective, declared=self.alone.hull is not None)
         octaves = [release for release in self.plan.releases if release.name in ("ranges: octaves", "target: octaves")]
         needed = max((LEAST_SEEN * release.noise_stddev(self.plan.neighbours) for release in octaves), default=0.0)
         if self.plan.count < needed:
@@ -171,7 +171,7 @@ def outlined(
 
     facts = _facts(model, size, count)
     loss: Loss = facts.loss  # type: ignore[assignment]  # of a linear model
-    alone = only_constant(model, size, effective) if draws and not before else None
+    alone = only_constant(model, size, count, effective) if draws and not before else None
     if alone is not None:
         return _of_constant(alone, facts, budget, effective)
     anchor = anchor_for(model, count, effective) if draws else None
@@ -207,7 +207,7 @@ def outlined(
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
     found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
-    found |= {"rate": rate, "ranging": ranging, "blind": is_blind(model, known, centring, anchored=anchor is not None)}
+    found |= {"rate": rate, "ranging": ranging, "blind": is_blind(model, known, centring, found=anchor or target)}
     return Outline(plan=plan, budget=budget, effective=effective, columns=columns, **found)
 
 
@@ -218,11 +218,11 @@ def _calibration(model: "PrivateLinearModel", loss: Loss, effective: float) -> R
     return calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
 
 
-def _of_constant(draw: ConstantDraw, facts: Facts, budget: Budget, effective: float) -> Outline:
+def _of_constant(alone: Alone, facts: Facts, budget: Budget, effective: float) -> Outline:
     """The outline of a fit that learns a constant alone, with all of the budget."""
-    plan, columns = Plan.of(facts, (draw.release(float(budget.epsilon)),), budget), facts.shape[0]
+    plan, columns = Plan.of(facts, alone.releases(float(budget.epsilon)), budget), facts.shape[0]
     nothing: dict[str, Any] = {"target": None, "ranges": None, "norms": None, "final": None}
-    return Outline(plan=plan, budget=budget, effective=effective, columns=columns, alone=draw, **nothing)
+    return Outline(plan=plan, budget=budget, effective=effective, columns=columns, alone=alone, **nothing)
 
 
 def _checked(model: "PrivateLinearModel", size: Size) -> tuple[int, Scaling | None]:

@@ -84,6 +84,7 @@ class Learnt:
     scaling: Scaling
     target: tuple[float, float] | None
     unsure: tuple[str, ...]
+    begun: bool = True  # whether the middle of a range that was drawn is a constant worth having
 
 
 def sampled(data: Records, rate: float, random: Random) -> Records:
@@ -113,10 +114,11 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
         rows = one_row_each(data.people, meter.random)
         X, target = X[rows], target[rows]
     columns = X.shape[1]
-    ends, found = None, FoundRanges(ranges={}, unsure=())
+    begun, ends, found = True, None, FoundRanges(ranges={}, unsure=())
     unsure: tuple[str, ...] = ()
     if outline.anchor is not None:
         ends = outline.anchor.learn(target, meter)
+        begun = ends != outline.anchor.hull
     if outline.target is not None:
         of_target = outline.target.learn([target], meter)
         ends, unsure = of_target.ranges["y"], of_target.unsure if model._ends is None else ()
@@ -134,7 +136,7 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
     if outline.norms is not None:
         scaling = _by_learnt_norm(model, X, scaling, outline, meter)
     constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
-    return Learnt(scaling=replace(scaling, constant=constant), target=ends, unsure=unsure)
+    return Learnt(scaling=replace(scaling, constant=constant), target=ends, unsure=unsure, begun=begun)
 
 
 def _columns(X: Any, places: IntArray | None = None) -> dict[str, Vector]:

@@ -14,6 +14,7 @@ from privet.data.cells import Numbers, Reader
 from privet.errors import InvalidParameter
 from privet.estimators.constant_defaults import ConstantDraw
 from privet.estimators.defaults import Task
+from privet.estimators.doubts import SCALED
 from privet.estimators.intervals import NOTICED, WithIntervals
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.preparing import Posed, Records
@@ -103,10 +104,10 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         return () if self.target_range is None else ("the range in `target_range` is public",)
 
     def _constant_draw(self, name: str) -> ConstantDraw | None:
-        return None if self._ends is None else QuantileDraw(name=name, level=self._level)
+        return QuantileDraw(name=name, level=self._level)
 
-    def _draw_constant(self, draw: Any, target: Vector, meter: Meter) -> float:
-        low, high = self._ends  # type: ignore[misc]  # given, as the draw needs it
+    def _draw_constant(self, draw: Any, target: Vector, ends: tuple[float, float] | None, meter: Meter) -> float:
+        low, high = ends  # type: ignore[misc]  # given or drawn, as the draw needs it
         return float(draw.run(np.clip(target, low, high), (low, high), meter))
 
     def _keep_constant(self, constant: float, columns: int) -> None:
@@ -151,7 +152,14 @@ class LinearRegression(WithIntervals, LinearRegressor):
     (True, True)
     """
 
+    _loyal: ClassVar[bool] = True
+
     inference: float = 0.0  # type: ignore[misc]  # a parameter here
+
+    @property
+    def _draws(self) -> bool:  # type: ignore[override]  # by its parameters
+        """Not inside [0, 1] nor [−1, 1], to which somebody has scaled a target, nor inside what is said to be exact."""
+        return self._ends is None or not (self.bounds_exact or self._ends in SCALED)
 
     def _loss(self, classes: int) -> Loss:
         return SquaredLoss(factor=1.0)

@@ -131,9 +131,10 @@ def table_outline(
         before = learner.releases(noise_multiplier=noise)
     size = replace(size, exact=not (learner is not None and learner.names))
     found = outlined(model, size, before=before, draws=False)
-    hulls = () if bounds_exact else _hulls(schema)
+    hulls = set() if bounds_exact else set(_hulls(schema)) - set(learner.inside if learner else ())
     unseen = found.centring is not None and not found.centring.norm_share
-    return replace(found, blind=unseen and not set(hulls) <= set(learner.inside if learner else ())), learner
+    number = target is not None and target.kind == "number" and target.column in hulls and found.effective < INSIDE
+    return replace(found, blind=number or (unseen and bool(hulls))), learner
 
 
 def _nominal(schema: Schema) -> Schema:

@@ -1,4 +1,4 @@
-"""The best constant by an exact random draw: a quantile, a mean count; pure, and of any scale."""
+"""Constants by an exact random draw: a quantile, a mean count, an interval that holds most; pure, of any scale."""
 
 import math
 from collections.abc import Sequence
@@ -18,6 +18,11 @@ from privet.solvers.exponential import mechanism_epsilon
 
 _ONE = 1 << 20  # units of a score that are one record
 _OCTAVES, _FINE = 12, 16  # sizes that a quantile may have, below the largest, and points in each octave
+_HELD = 0.6  # of all values, in an interval
+_WIDER = (0.15, 0.3)  # logarithm of odds that an interval loses with each octave that it is wider, in ends or in none
+_AWAY = 16  # of its halves that the middle of an interval may be from the place next to 0
+_HALVES = (12, 60)  # octaves of intervals inside declared ends, and where there are none
+_MOST = 2.0**40  # the largest half where there are none
 _LEAST_RATE, _MOST_RATE = -6, 20  # powers of two
 _RATES = 16  # points in each octave of rates
 _MODERATE = 1.25  # logarithm of odds that a rate loses with each factor of e away from 1
@@ -48,7 +53,8 @@ class QuantileDraw:
     """A quantile of values within public ends: a point with probability ∝ exp(−β |records below it − level · records|).
 
     Unlike a noisy mean it does not care how wide the ends are: points are as dense, in logarithms, about the place
-    next to 0 as at the ends, down to 2⁻¹² of the range.
+    next to 0 as at the ends, down to 2⁻¹² of the range. If that place is an end, and not 0, values need not be near
+    it: where nothing can be told, half of the odds are then spread evenly over the range, and half over the points.
 
     Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.
     Theorem: docs/proofs/drawing.md, section 7.
@@ -71,7 +77,7 @@ class QuantileDraw:
         meter.open(self.name, count=len(values))
         scores, most = quantile_scores(values, points, self.level)
         width = 2 * (_ONE if sensitivity_factor(meter.plan.neighbours) == 2 else most)
-        return float(points[drawn(self.name, scores, width, meter)])
+        return float(points[drawn(self.name, scores, width, meter, dislike=crowding(points))])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +111,62 @@ class MeanDraw:
         return float(rates[drawn(self.name, scores, 2 * (_ONE + 1), meter, dislike=dislike)])
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IntervalDraw:
+    """An interval that most values are in: with probability ∝ exp(−β |records inside − 0.6 · records|).
+
+    There are intervals of every size, up to eight of their widths away from the place next to 0. Where values lie, and
+    how large they are, stands out long before a quantile does. Of two that hold as many, the shorter one is likelier.
+
+    Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.
+    Theorem: docs/proofs/drawing.md, section 7.
+
+    Examples
+    --------
+    >>> IntervalDraw(name="reach").release(0.1).mechanism
+    ExponentialMechanism(epsilon=0.1)
+    """
+
+    name: str
+
+    def release(self, epsilon: float) -> Release:
+        return draw_release(self.name, "values inside an interval, in a draw", epsilon)
+
+    def run(self, values: Vector, ends: tuple[float, float] | None, meter: Meter) -> tuple[float, float]:
+        """An interval within the public `ends`, if there are any; private in, public out."""
+        lows, highs, dislike = intervals(ends)
+        meter.open(self.name, count=len(values))
+        scores, most = interval_scores(values, lows, highs)
+        width = 2 * (_ONE if sensitivity_factor(meter.plan.neighbours) == 2 else most)
+        place = drawn(self.name, scores, width, meter, dislike=dislike.tolist())
+        return float(lows[place]), float(highs[place])
+
+
+def intervals(ends: tuple[float, float] | None) -> tuple[Vector, Vector, Vector]:
+    """Intervals of every size within `ends`, with both their ends, and how much each is disliked; public."""
+    low, high = ends or (-_MOST, _MOST)
+    origin = min(max(0.0, low), high)
+    top = max(high - origin, origin - low)
+    lows, highs, dislike = [], [], []
+    for octave in range(_HALVES[ends is None] + 1):
+        half = top * 2.0**-octave
+        places = np.arange(-_AWAY, _AWAY + 1)  # but those that end at the origin: a half of what is about it is in them
+        middles = origin + half * places[np.abs(places) != 1]
+        middles = middles[(middles >= low) & (middles <= high)]
+        lows.append(np.maximum(middles - half, low))
+        highs.append(np.minimum(middles + half, high))
+        dislike.append(np.full(len(middles), math.log(len(middles)) - _WIDER[ends is None] * octave))
+    least = min(float(each[0]) for each in dislike)
+    return np.concatenate(lows), np.concatenate(highs), np.concatenate(dislike) - least
+
+
+def interval_scores(values: Vector, lows: Vector, highs: Vector) -> tuple[list[int], int]:
+    """|records inside − 0.6 · records| in units, and the most that one record is in either sum."""
+    known, part = np.sort(values[~np.isnan(values)]), round(_HELD * _ONE)
+    inside = np.searchsorted(known, highs, side="right") - np.searchsorted(known, lows, side="left")
+    return [abs(int(each) * _ONE - part * len(known)) for each in inside], max(part, _ONE - part)
+
+
 def quantile_points(low: float, high: float) -> Vector:
     """Points of [low, high], as many in every octave of the distance from the one next to 0; public."""
     origin = min(max(0.0, low), high)
@@ -112,6 +174,15 @@ def quantile_points(low: float, high: float) -> Vector:
     sizes = top * 2.0 ** (-np.arange(_OCTAVES * _FINE)[::-1] / _FINE)
     points = np.concatenate([origin - sizes[::-1], [origin], origin + sizes])
     return np.asarray(points[(points >= low) & (points <= high)])
+
+
+def crowding(points: Vector) -> list[float]:
+    """How much each point is disliked, for those that stand close together not to count by their number; public."""
+    if len(points) < 2 or points[0] <= 0 <= points[-1]:
+        return []
+    gaps = np.gradient(points)
+    odds = 1.0 / len(points) + gaps / gaps.sum()
+    return [float(each) for each in np.log(odds.max() / odds)]
 
 
 def quantile_scores(values: Vector, points: Vector, level: float) -> tuple[list[int], int]:
