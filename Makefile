@@ -11,7 +11,7 @@ TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-torch test test-fast test-integrations test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals bench-torch lint format docs clean
+.PHONY: help demo demo-torch test test-fast test-integrations test-slow bench bench-accounting bench-accuracy bench-descent bench-intervals bench-torch bench-torch-accuracy lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -37,7 +37,7 @@ test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 test-integrations: $(VENV)/.with-integrations ## the examples for Lightning and Hugging Face, run and checked
 	$(VENV)/bin/python -m pytest tests/torch/test_integrations.py $(ARGS)
 
-bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-torch ## all benchmarks
+bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-torch bench-torch-accuracy ## all benchmarks
 
 bench-accounting: $(BENCH)/.installed ## accounting against its peers; writes benchmarks/results/accounting.md
 	$(BENCH)/bin/python benchmarks/accounting.py $(ARGS)
@@ -53,6 +53,9 @@ bench-intervals: $(VENV)/.with-plot ## do confidence intervals cover? writes ben
 
 bench-torch: $(VENV)/.with-test $(TORCH_PEERS)/.installed ## private steps of networks; writes benchmarks/results/torch.md
 	$(VENV)/bin/python benchmarks/torch_steps.py $(ARGS)
+
+bench-torch-accuracy: $(VENV)/.with-test $(TORCH_PEERS)/.installed ## a network on MNIST; writes benchmarks/results/torch-accuracy.md
+	$(VENV)/bin/python benchmarks/torch_accuracy.py $(ARGS)
 
 lint: $(VENV)/.with-lint ## style, formatting and types
 	$(VENV)/bin/ruff check .
