@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from torch_page import _bar, _table
+from torch_page import _table
 
 Results = dict[str, Any]
 WHO = {
@@ -34,22 +34,23 @@ rows, one record added or removed, and is scored on the 10,000 test rows once a 
 by each library's own accountant. privet's settings were chosen on 10,000 training rows kept apart; those of Opacus are
 its own, or privet's. Its example as it is has noise 1 and spends less; here it gets the noise of the budget. The
 average is a running one of weights: privet's `ema=`, PyTorch's `AveragedModel` beside Opacus. CPU time is that of the
-training alone."""
+training alone. Of the settings for ε = 2.91, Opacus' own page says 96.78 % ± 0.21, ten runs."""
 
 
 def _bars(runs: Results) -> str:
     ours = _scores(runs.get("privet", []))
     if not ours:
         return "privet was not measured."
-    mean, rows = statistics.mean(ours), []
+    rows = []
     for who in ("example", "readme"):
         if theirs := _scores(runs.get(who, [])):
-            least = statistics.mean(theirs)
-            promise = f"at least {WHO[who]}: {100 * least:.2f} % ({len(theirs)} run{'s' * (len(theirs) > 1)})"
-            rows.append(_bar(promise, 100 * mean, least=100 * least))
-    for row in rows:
-        row[1] = f"{100 * mean:.2f} % ({len(ours)} run{'s' * (len(ours) > 1)})"
-    return _table(["privet, mean of its runs", "measured", ""], rows)
+            verdict = "pass" if statistics.mean(ours) >= statistics.mean(theirs) else "**FAIL**"
+            rows.append([f"at least {WHO[who]}: {_mean(theirs)}", _mean(ours), verdict])
+    return _table(["bar", "privet", ""], rows or [["Opacus was not measured: no bar is judged", _mean(ours), "–"]])
+
+
+def _mean(scores: list[float]) -> str:
+    return f"{100 * statistics.mean(scores):.2f} % ({len(scores)} run{'s' * (len(scores) > 1)})"
 
 
 def _scores(runs: list[Results]) -> list[float]:
@@ -80,5 +81,6 @@ def _row(runs: list[Results]) -> list[str]:
 
 
 def _settings(results: Results) -> str:
-    rows = [[WHO[who], f"`{asked}`"] for who, asked in results["settings"].items() if who != "privet"]
+    asked = {who: options for who, options in results["settings"].items() if who != "privet"}
+    rows = [[WHO[who], f"`{options}`" if options else "nothing"] for who, options in asked.items()]
     return _table(["", "beside `--epochs 10 --batch 64 --rate 0.1 --clip 1.0 --momentum 0`"], rows)
