@@ -11,7 +11,7 @@ TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-slow test-spark bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch lint format docs clean
+.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-slow test-spark bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch bench-torch-accuracy lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -43,7 +43,7 @@ test-integrations: $(VENV)/.with-integrations ## the examples for Lightning and 
 test-spark: $(VENV)/.with-spark-test ## the contract of engines, on a Spark cluster of this machine; needs Java
 	$(VENV)/bin/python -m pytest -m slow -rs tests/engines/test_spark.py $(ARGS)
 
-bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-scale bench-torch ## all benchmarks
+bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-scale bench-torch bench-torch-accuracy ## all benchmarks
 
 bench-accounting: $(BENCH)/.installed ## accounting against its peers; writes benchmarks/results/accounting.md
 	$(BENCH)/bin/python benchmarks/accounting.py $(ARGS)
@@ -62,6 +62,9 @@ bench-torch: $(VENV)/.with-test $(TORCH_PEERS)/.installed ## private steps of ne
 
 bench-scale: $(VENV)/.with-test ## tables in files and on Dask; writes benchmarks/results/scale.md
 	$(VENV)/bin/python benchmarks/scale.py $(ARGS)
+
+bench-torch-accuracy: $(VENV)/.with-test $(TORCH_PEERS)/.installed ## a network on MNIST; writes benchmarks/results/torch-accuracy.md
+	$(VENV)/bin/python benchmarks/torch_accuracy.py $(ARGS)
 
 lint: $(VENV)/.with-lint ## style, formatting and types
 	$(VENV)/bin/ruff check .

@@ -31,7 +31,7 @@ def digits() -> tuple[Pair, Pair]:
 def network() -> nn.Module:
     """Two convolutions and a linear layer, 3,130 parameters; tanh, as it suits clipped gradients."""
     torch.manual_seed(1)
-    return nn.Sequential(
+    model = nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
         nn.Tanh(),
         nn.MaxPool2d(2),
@@ -40,6 +40,8 @@ def network() -> nn.Module:
         nn.Flatten(),
         nn.Linear(64, 10),
     )
+    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # the same network, quicker on a CPU
+    return model
 
 
 def accuracy(model: nn.Module, public: Pair) -> float:
@@ -51,8 +53,8 @@ def accuracy(model: nn.Module, public: Pair) -> float:
 def plain(private: Pair, public: Pair) -> float:
     """The same network without privacy."""
     model = network()
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for _ in range(200):
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(80):
         optimizer.zero_grad()
         LOSS(model(private[0]), private[1]).mean().backward()
         optimizer.step()

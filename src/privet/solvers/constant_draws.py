@@ -162,9 +162,16 @@ def intervals(ends: tuple[float, float] | None) -> tuple[Vector, Vector, Vector]
 
 def interval_scores(values: Vector, lows: Vector, highs: Vector) -> tuple[list[int], int]:
     """|records inside − 0.6 · records| in units, and the most that one record is in either sum."""
-    known, part = np.sort(values[~np.isnan(values)]), round(_HELD * _ONE)
-    inside = np.searchsorted(known, highs, side="right") - np.searchsorted(known, lows, side="left")
-    return [abs(int(each) * _ONE - part * len(known)) for each in inside], max(part, _ONE - part)
+    ((*inside, known),) = tallies([partial(_inside, lows=lows, highs=highs)], [values])
+    part = round(_HELD * _ONE)
+    return [abs(int(each) * _ONE - part * int(known)) for each in inside], max(part, _ONE - part)
+
+
+def _inside(values: Vector, lows: Vector, highs: Vector) -> IntArray:
+    """How many values are in each interval, and how many there are; NaN is none."""
+    known = np.sort(values[~np.isnan(values)])
+    held = np.searchsorted(known, highs, side="right") - np.searchsorted(known, lows, side="left")
+    return np.append(held, len(known)).astype(np.int64)
 
 
 def quantile_points(low: float, high: float) -> Vector:
