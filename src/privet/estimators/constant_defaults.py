@@ -37,7 +37,6 @@ _SPREAD = (12.0, 0.01, 0.1)
 _CHOICE = (20.0, 0.05, 0.2)
 _SPENT = 0.5 / (0.2**2 + 0.15**2 + 0.1**2 + 0.2**2)  # at most, of what sums could have had, on all of them
 _ROOM = 3.3  # half the range, in distances from the location that two thirds are within
-_NARROWER = 0.4  # part of a declared range from which on that is used, where it may be
 _LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, where no range is declared
 _TAIL = 8.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
 
@@ -46,7 +45,7 @@ class ConstantModel:
     """What a model says of the constant that it would be alone, if it `_draws` any."""
 
     _draws: ClassVar[bool] = False
-    _loyal: ClassVar[bool] = False  # whether a declared range is kept unless it is clearly too wide
+    _loyal: ClassVar[bool] = False  # whether its target's range is learnt by histograms, however few records there are
 
     def _constant_draw(self, name: str) -> ConstantDraw | None:
         """The draw of the best constant, if there is one whatever the scale of the target."""
@@ -107,6 +106,8 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
         return None
     few, each = _FEW[model._task]
     draw, hull, worth = model._constant_draw(CONSTANT), model._ends, _worth(model, count)
+    if draw is None:
+        return None
     if not isinstance(draw, QuantileDraw):
         return None if effective >= min(few, each * (size.columns + 1)) else Alone(draw=draw, hull=hull)
     rare = _rare(draw.level)
@@ -149,34 +150,31 @@ def draw_epsilon(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Anchor:
-    """Where the target is and how far it spreads, by three draws, where a declared range may be far too wide.
+    """Where the target is and how far it spreads, by draws, where a declared range may be far too wide.
 
     First an interval that holds most, then location and spread inside. The range is then about the location, so that a
-    descent begins with the constant; with `loyal`, the declared range is kept if it is not much wider.
+    descent begins with the constant.
     """
 
     reach: IntervalDraw
     location: QuantileDraw
     spread: QuantileDraw
-    epsilons: tuple[float, float, float]
+    epsilons: tuple[float, ...]
     hull: tuple[float, float] | None
-    loyal: bool = False
 
     def releases(self) -> tuple[Release, ...]:
-        """The three draws."""
-        draws = (self.reach, self.location, self.spread)
+        """The draws."""
+        draws: tuple[IntervalDraw | QuantileDraw, ...] = (self.reach, self.location, self.spread)
         return tuple(draw.release(epsilon) for draw, epsilon in zip(draws, self.epsilons, strict=True))
 
     def learn(self, target: Vector, meter: Meter) -> tuple[float, float]:
-        """A range with the location in its middle, or the declared one."""
+        """A range with the location in its middle."""
         start, end = reached(self.reach, target, self.hull, _beside(self.location.level), meter)
         values = np.clip(target, start, end)
         middle = self.location.run(values, (start, end), meter)
         far = max(middle - start, end - middle)
         half = min(_ROOM * self.spread.run(np.abs(values - middle), (0.0, far), meter), far)
         half = max(half, far * 2.0**-12)
-        if self.loyal and self.hull is not None and 2 * half >= _NARROWER * (self.hull[1] - self.hull[0]):
-            return self.hull
         return middle - half, middle + half
 
 
@@ -185,7 +183,7 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
     hull = model._ends
     other = model.solver != "auto" or not model.fit_intercept or model.inference or model.bounds_exact
     draw = model._constant_draw("target: location")
-    if other or not isinstance(draw, QuantileDraw):
+    if other or model._loyal or not isinstance(draw, QuantileDraw):
         return None
     rare = _rare(draw.level)
     worth, most = _worth(model, count), _ANCHORED[model._task] * rare
@@ -198,9 +196,8 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
         reach=IntervalDraw(name="target: reach"),
         location=draw,
         spread=QuantileDraw(name="target: spread", level=0.65),
-        epsilons=tuple(draw_epsilon(each, model, count, effective, part) for each, part in wanted),  # type: ignore[arg-type]  # three
+        epsilons=tuple(draw_epsilon(each, model, count, effective, part) for each, part in wanted),
         hull=hull,
-        loyal=model._loyal,
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # most of the budget that is spent on it; of the target's range more depends than on a feature's.
 _RANGES, _TARGET = (25.0, 0.03, 0.15), (40.0, 0.02, 0.1)
 INSIDE = 100.0  # so far they must stand out, with all of the budget, for learning inside declared ranges to pay
+_TARGET_INSIDE = 20.0  # the same for a target of squared errors, which a range far too wide ruins
 LEAST_SEEN = 6.0  # and so far, with what is spent, for any range to be found
 _SHOWN = 8  # names in a warning
 NORM_SHARE = 0.03  # of the budget, spent on the norms of rows
@@ -35,7 +36,8 @@ def target_finder(model: "PrivateLinearModel", count: float, noise: float) -> tu
     """How the target's range is learnt, if it is, also inside a declared one; and its share of the budget."""
     seen = stands_out(1, count, noise, model.neighbours)
     hull = model._ends
-    if not model._learns_target or (hull is not None and not _pays(model, seen)):
+    least = _TARGET_INSIDE if model._loyal else INSIDE
+    if not model._learns_target or (hull is not None and not _pays(model, seen, least)):
         return None, 0.0
     share = share_to_see(seen, *_TARGET)
     return RangeFinder(columns=("y",), hulls=(hull,), what="target", shy=hull is None).sized(
@@ -83,9 +85,9 @@ def open_columns(known: Scaling) -> BoolArray:
     return np.asarray((known.low < known.high) & ~own)
 
 
-def _pays(model: "PrivateLinearModel", seen: float) -> bool:
+def _pays(model: "PrivateLinearModel", seen: float, least: float = INSIDE) -> bool:
     """Whether learning inside declared ranges is worth its share: intervals want nothing clipped."""
-    return seen >= INSIDE and not model.bounds_exact and not model.inference
+    return seen >= least and not model.bounds_exact and not model.inference
 
 
 def stands_out(columns: int, count: float, noise: float, neighbours: Neighbours) -> float:
