@@ -149,11 +149,12 @@ class Recording(TorchFunctionMode):
         return output
 
     def found(self) -> Iterator[tuple[int, Use]]:
-        """Every use, after gradients have come back."""
-        for tap in self.taps:
-            if tap.gradient is not None:
-                yield from tap.uses(tap.gradient.float())
-            tap.gradient = None
+        """Every use, after gradients have come back; what was kept for them is given up."""
+        taps, self.taps = self.taps, []
+        for tap in taps:
+            gradient, tap.gradient = tap.gradient, None
+            if gradient is not None:
+                yield from tap.uses(gradient.float())
 
     # -- what meets what ---------------------------------------------------------------------------------------------
 
