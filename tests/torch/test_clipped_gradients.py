@@ -126,7 +126,12 @@ def test_a_step_gives_back_what_it_kept(name: str, monkeypatch: pytest.MonkeyPat
     """Inputs of layers are freed with the step, not when the garbage collector comes round, or never."""
     alive: weakref.WeakSet[Any] = weakref.WeakSet()
     start = Recording.__init__
-    monkeypatch.setattr(Recording, "__init__", lambda self, *a, **k: (alive.add(self), start(self, *a, **k))[1])
+
+    def watched(self: Any, *args: Any, **settings: Any) -> None:
+        alive.add(self)
+        start(self, *args, **settings)
+
+    monkeypatch.setattr(Recording, "__init__", watched)
     model, batch = made(name, 4)
     gc.disable()
     try:
