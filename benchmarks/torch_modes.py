@@ -73,11 +73,14 @@ def privet(settings: Settings) -> Ready:
     optimizer = torch.optim.SGD(engine.parameters, lr=settings.rate)
 
     def step(x: Tensor, y: Tensor) -> None:
+        for parameter in engine.parameters:
+            parameter.grad = None
         total = engine.sum((x, y), rule)
+        if settings.noise:
+            noise.add_(total.row, settings.noise * CLIP)
+        total.row.div_(settings.batch)
         for parameter, gradient in zip(engine.parameters, total.gradients, strict=True):
-            if settings.noise:
-                noise.add_(gradient, settings.noise * CLIP)
-            parameter.grad = gradient.div_(settings.batch)
+            parameter.grad = gradient
         optimizer.step()
 
     return Ready(model=model, step=step, said=lambda: f"by {engine.way}")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from torch.nn import functional as F  # noqa: E402, N812
 from privet.clipping import Automatic, Clip  # noqa: E402
 from privet.errors import InvalidParameter  # noqa: E402
 from privet.torch import ClippedGradients, LossOf, PerLayer, make_compatible  # noqa: E402
+from privet.torch.recording import Recording  # noqa: E402
 
 # Whatever is not here must be recorded: a slower way would be right, but a regression.
 SLOWER: dict[str, str] = {}
@@ -116,6 +119,26 @@ def test_the_model_stays_as_it_is() -> None:
     assert all(parameter.grad is None for parameter in list(model.parameters())[1:])
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert not any(m._forward_hooks or m._backward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+@pytest.mark.parametrize("name", ["transformer", "prelu", "cross attention", "lstm"])
+def test_a_step_gives_back_what_it_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs of layers are freed with the step, not when the garbage collector comes round, or never."""
+    alive: weakref.WeakSet[Any] = weakref.WeakSet()
+    start = Recording.__init__
+
+    def watched(self: Any, *args: Any, **settings: Any) -> None:
+        alive.add(self)
+        start(self, *args, **settings)
+
+    monkeypatch.setattr(Recording, "__init__", watched)
+    model, batch = made(name, 4)
+    gc.disable()
+    try:
+        ClippedGradients(model, losses).sum(batch, Clip(clip=1.0))
+        assert not alive
+    finally:
+        gc.enable()
 
 
 def contrastive(model: nn.Module, batch: Any) -> Any:

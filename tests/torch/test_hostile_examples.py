@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from privet.clipping import Clip  # noqa: E402
-from privet.torch import ClippedGradients, PerLayer  # noqa: E402
+from privet.torch import ClippedGradients, LossOf, PerLayer  # noqa: E402
 
 
 def norm(gradients: Any) -> float:
@@ -74,6 +74,21 @@ def test_many_small_numbers_count_beside_a_large_one() -> None:
     x = torch.full((1, 4_000_000), 0.99 * 2**-12.5)
     x[:, :64] = 1.0
     assert norm(engine.sum((x,), Clip(clip=1.0)).gradients) <= 1.0
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("value", [math.nan, math.inf, 3e38, 3e30, 1e-24])
+def test_the_closed_form_is_within_the_clip_too(value: float, bias: bool) -> None:
+    """Whatever one row holds, the closed form adds no more than the clip for it, and leaves the others as they are."""
+    torch.manual_seed(0)
+    engine = ClippedGradients(nn.Linear(784, 10, bias=bias), LossOf(nn.CrossEntropyLoss(reduction="none")))
+    x, y = torch.randn(6, 784), torch.randint(10, (6,))
+    rest = engine.sum((x[1:], y[1:]), Clip(clip=0.5)).gradients
+    x[0] = value
+    found = engine.sum((x, y), Clip(clip=0.5)).gradients
+    assert engine.way == "closed form"
+    assert norm([a - b for a, b in zip(found, rest, strict=True)]) <= 0.5 * (1 + 1e-5)
+    assert norm(engine.sum((x[:0], y[:0]), Clip(clip=0.5)).gradients) == 0.0
 
 
 class Expert(nn.Module):

@@ -1,13 +1,14 @@
 """Sums of clipped gradients of a network: one forward pass, one backward pass, one weighted product a layer."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._utils import _unflatten_dense_tensors
 
 from privet.clipping import Bounding, Clip, PerLayer
 from privet.errors import InvalidParameter
@@ -17,10 +18,10 @@ from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
 from privet.torch.remembering import Memory, check_memory
 from privet.torch.scratch import Scratch
+from privet.torch.softmax_regression import SoftmaxRegression
 from privet.torch.turns import TRIAL, alone
-from privet.torch.uses import Rows, Use
+from privet.torch.uses import BELOW, LEAST, Rows, Use
 
-_BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
 _NOTHING = 2.0**-40  # a norm that is taken for none where parameters are counted
 _NUMBERS = 11_000_000  # that a micro-batch may form for its examples, so that they stay near; measured
 
@@ -44,6 +45,7 @@ class ClippedSum:
 
     gradients: tuple[Tensor, ...]
     within: int
+    row: Tensor  # all gradients one after the other, in the same memory: noise is added to it in one go
 
 
 class ClippedGradients:
@@ -118,15 +120,28 @@ class ClippedGradients:
         self._check_unchanged()
         if self._modes != [module.training for module in self.model.modules()]:
             self.prove(batch)  # another model, as far as anybody knows
+        row, totals = one_row(self.parameters)
+        if sizes is None and scales is None and anchor is None and isinstance(rule, Clip):
+            count = self._add_closed(batch, rule.clip, totals)
+            if count is not None:
+                return ClippedSum(totals, count, row)
         self._sums += 1
         memory = Memory(self.model, copy=self._sums & (self._sums - 1) == 0)  # now and then: what `.data` hides
-        totals = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in self.parameters]
         within = 0
         with alone(self.model):
             for examples, units in self._micro_batches(batch, sizes):
                 within += self._add(examples, units, rule, totals)
         check_memory(memory)
-        return ClippedSum(tuple(totals), within)
+        return ClippedSum(totals, within, row)
+
+    def _add_closed(self, batch: Any, clip: float, totals: Sequence[Tensor]) -> int | None:
+        """The whole batch by the closed form, which asks neither model nor loss; None if there is none for it."""
+        if not isinstance(self._way, SoftmaxRegression):
+            return None
+        try:
+            return self._way.add_clipped(batch, clip, totals)
+        except Exception:  # noqa: BLE001  # some example has no such label, or shape: it is found the long way
+            return None
 
     def _check_unchanged(self) -> None:
         now = trainable(self.model)
@@ -160,7 +175,7 @@ class ClippedGradients:
                 first, last = int(sizes[:start].sum()), int(sizes[:stop].sum())
                 yield part(batch, first, last), sizes[start:stop]
 
-    def _add(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor]) -> int:
+    def _add(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: Sequence[Tensor]) -> int:
         """Add the clipped gradients of a micro-batch to the totals; units within the clip, less those beyond."""
         try:
             if self._anchor is None:
@@ -183,10 +198,13 @@ class ClippedGradients:
             keep = good if sizes is None else _members(sizes, good)
             return self._add(chosen(batch, keep), None if sizes is None else sizes[good.cpu()], rule, totals)
         factors = _factors(norms, squared, rule)
-        for place, (total, use) in enumerate(_used(totals, uses)):
-            total += use.weighted(factors[place if len(factors) > 1 else 0])
-        self._scratch.release()
         self._numbers = sum(use.numbers for use in uses if use is not None)
+        mine = iter(factors if len(factors) > 1 else factors.expand(len(used), -1))
+        for place, use in enumerate(uses):
+            if use is not None:
+                use.add_to(totals[place], next(mine))
+                uses[place] = None  # what it holds is free again
+        self._scratch.release()
         return 2 * int((norms <= rule.clip).sum()) - len(norms)
 
     def _uses(self, batch: Any, sizes: Tensor | None) -> list[Use | None]:
@@ -198,7 +216,7 @@ class ClippedGradients:
 
             return Looped(self.model, self.per_example).uses(batch, sizes)
 
-    def _add_halves(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: list[Tensor]) -> int:
+    def _add_halves(self, batch: Any, sizes: Tensor | None, rule: Bounding, totals: Sequence[Tensor]) -> int:
         """The same in two halves, down to the example that cannot be read, which contributes nothing."""
         count = length(batch) if sizes is None else len(sizes)
         if count <= 1:
@@ -211,6 +229,14 @@ class ClippedGradients:
                 first, last = int(sizes[:start].sum()), int(sizes[:stop].sum())
                 within += self._add(part(batch, first, last), sizes[start:stop], rule, totals)
         return within
+
+
+def one_row(parameters: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """A row of zeros, and the same memory in the shapes of parameters, one after the other."""
+    size = sum(parameter.numel() for parameter in parameters)
+    row = torch.zeros(size, device=parameters[0].device if parameters else None)
+    shaped = _unflatten_dense_tensors(row, parameters) if parameters else ()  # type: ignore[no-untyped-call]
+    return row, shaped
 
 
 def _factors(norms: Tensor, squared: Tensor, rule: Bounding) -> Tensor:
@@ -232,15 +258,11 @@ def _factors(norms: Tensor, squared: Tensor, rule: Bounding) -> Tensor:
 
 def _rounded(factors: Tensor) -> Tensor:
     """As float32, and no more: what is too small for it to hold well is nothing."""
-    return torch.threshold_(factors.mul_(_BELOW), 2.0**-120, 0.0).float()
+    return torch.threshold_(factors.mul_(BELOW), LEAST, 0.0).float()
 
 
 def _scaled(use: Use | None, scale: Tensor, scratch: Scratch) -> Use | None:
     return None if use is None else Rows(use.rows(scratch) * scale.reshape(-1), scale.shape)
-
-
-def _used(totals: list[Tensor], uses: list[Use | None]) -> Iterator[tuple[Tensor, Use]]:
-    yield from ((total, use) for total, use in zip(totals, uses, strict=True) if use is not None)
 
 
 def _members(sizes: Tensor, units: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.recording import NotRecorded, Recording
 from privet.torch.scratch import Scratch
-from privet.torch.uses import GHOST, Rows, Use, from_grams, lengths, squares
+from privet.torch.uses import GHOST, NARROW, Rows, Use, from_grams, lengths, squares
 
 
 class Convolved:
@@ -19,28 +19,29 @@ class Convolved:
     Norms come from Gram matrices of windows where places are few, else from the gradient itself, which is kept.
     """
 
-    __slots__ = ("_rows", "_settings", "inputs", "outputs", "weight")
+    __slots__ = ("_kept", "_places", "_rows", "_settings", "inputs", "outputs", "weight")
 
     def __init__(self, inputs: Tensor, outputs: Tensor, weight: Tensor, settings: tuple[Any, ...]) -> None:
         self.inputs, self.outputs, self.weight, self._settings = inputs, outputs, weight, settings
+        self._places, self._kept = math.prod(outputs.shape[2:]), inputs[0].numel() + outputs[0].numel()
         self._rows: Tensor | None = None
 
     @property
     def numbers(self) -> int:
-        places = math.prod(self.outputs.shape[2:])
-        formed = self.weight.numel() if self._instantiates else 2 * places**2
-        return formed + places * math.prod(self.weight.shape[1:]) * int(self._settings[3])
+        formed = self.weight.numel() if self._instantiates else 2 * self._places**2
+        return self._kept + formed + self._places * math.prod(self.weight.shape[1:]) * int(self._settings[3])
 
     @property
     def _instantiates(self) -> bool:
         """Whether the gradients themselves are formed."""
-        places = math.prod(self.outputs.shape[2:])
         p, d = self.weight.shape[0], math.prod(self.weight.shape[1:])
-        return self._settings[3] > 1 or 2 * places * places * (d + p) >= GHOST * d * p
+        return self._settings[3] > 1 or 2 * self._places * self._places * (d + p) >= GHOST * d * p
 
     def squared_norms(self, scratch: Scratch) -> Tensor:
         if self._instantiates:
-            return squares(self.rows(scratch))
+            found = squares(self.rows(scratch))
+            del self.inputs, self.outputs  # the gradients are all that is needed from now on
+            return found
         windows, outputs = self._windows(scratch).squeeze(1), self.outputs.flatten(2)
         first, second = windows.mT @ windows, outputs.mT @ outputs
         most = (lengths(first, windows.shape[1]) * lengths(second, outputs.shape[1])).sum(1)
@@ -48,9 +49,10 @@ class Convolved:
         scratch.give_back(windows)
         return found
 
-    def weighted(self, factors: Tensor) -> Tensor:
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
         if self._rows is not None:
-            return (factors @ self._rows).view(self.weight.shape)
+            total.view(-1).addmv_(self._rows.t(), factors)
+            return
         stride, padding, dilation, groups = self._settings
         scaled = self.outputs * factors.view(-1, *[1] * (self.outputs.dim() - 1))
         none = [0] * len(stride)
@@ -58,16 +60,19 @@ class Convolved:
         back = torch.ops.aten.convolution_backward(
             scaled, self.inputs, self.weight, None, stride, padding, dilation, False, none, groups, mask
         )
-        found: Tensor = back[1]
-        return found
+        total += back[1]
 
     def rows(self, scratch: Scratch | None = None) -> Tensor:
         if self._rows is None:
             scratch = Scratch() if scratch is None else scratch
-            examples, groups, places = len(self.outputs), self._settings[3], math.prod(self.outputs.shape[2:])
+            examples, groups = len(self.outputs), self._settings[3]
             windows = self._windows(scratch)
             rows = scratch.take((examples * groups, len(self.weight) // groups, windows.shape[2]), windows.device)
-            torch.bmm(self.outputs.reshape(examples * groups, -1, places), windows.flatten(0, 1).mT, out=rows)
+            outputs = self.outputs.reshape(examples * groups, -1, self._places)
+            if windows.shape[2] < min(outputs.shape[1], NARROW):
+                rows.copy_(torch.bmm(windows.flatten(0, 1), outputs.mT).mT)
+            else:
+                torch.bmm(outputs, windows.flatten(0, 1).mT, out=rows)
             scratch.give_back(windows)
             self._rows = rows.view(examples, -1)
         return self._rows

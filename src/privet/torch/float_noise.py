@@ -1,6 +1,7 @@
 """Gaussian noise for float32 tensors, from the library's cryptographic words."""
 
 import math
+from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -48,13 +49,14 @@ class FloatNoise:
     '2.0'
     """
 
-    __slots__ = ("_drawn", "random")
+    __slots__ = ("_checked", "_drawn", "random")
 
     assumptions: tuple[str, ...] = (IDEALISED,)
 
     def __init__(self, random: Random | None = None) -> None:
         self.random = system_random() if random is None else random
         self._drawn = 0
+        self._checked = (0.0, np.float32(0.0))  # the stddev of the last call, and what is drawn for it
 
     @property
     def why_invalid(self) -> str:
@@ -77,15 +79,19 @@ class FloatNoise:
 
     def add_(self, tensor: torch.Tensor, stddev: float) -> None:
         """Add noise to a tensor of floats, in place: in float32, whatever its type, and back."""
-        scale = check_stddev(stddev)
-        flat = as_float32(tensor)
-        block = np.empty(min(2 * PAIRS, flat.numel()), dtype=np.float32)
-        with torch.no_grad():
-            for part in torch.split(flat, 2 * PAIRS):
-                drawn = block[: part.numel()]
-                self.fill_array(drawn, scale)
-                part.add_(torch.from_numpy(drawn).to(part.device))
-            write_back(tensor, flat)
+        if type(stddev) is not float or stddev != self._checked[0]:
+            self._checked = stddev, check_stddev(stddev)
+        scale, flat = self._checked[1], as_float32(tensor)
+        here = flat.cpu().numpy()  # the same memory, unless it is on another device
+        block = np.empty(min(2 * PAIRS, here.size), dtype=np.float32)
+        for start in range(0, here.size, 2 * PAIRS):
+            part = here[start : start + 2 * PAIRS]
+            drawn = block[: part.size]
+            self.fill_array(drawn, scale)
+            part += drawn
+        if flat.device.type != "cpu":
+            flat.copy_(torch.from_numpy(here))
+        write_back(tensor, flat)
 
     def fill_array(self, out: Singles, scale: np.float32) -> None:
         """Overwrite an array in one piece with noise of a stddev that was checked, for threads of ours.
@@ -125,8 +131,33 @@ def check_stddev(stddev: float) -> np.float32:
     return np.float32(np.nextafter(np.float32(asked * _SPARE), np.float32(math.inf)))
 
 
+def in_one_row(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """Return the tensors themselves, or, where they are float32 and fill one piece of memory in order, that as one.
+
+    Examples
+    --------
+    >>> row = torch.arange(6.0)
+    >>> in_one_row([row[:4].view(2, 2), row[4:]])
+    (tensor([0., 1., 2., 3., 4., 5.]),)
+    >>> len(in_one_row([row[4:], row[:4]]))
+    2
+    """
+    if not tensors:
+        return tensors
+    start = end = tensors[0].data_ptr()
+    memory = tensors[0].untyped_storage().data_ptr()
+    for tensor in tensors:
+        fits = tensor.data_ptr() == end and tensor.dtype == torch.float32 and tensor.is_contiguous()
+        if not fits or tensor.untyped_storage().data_ptr() != memory:
+            return tensors
+        end += 4 * tensor.numel()
+    return (tensors[0].detach().as_strided(((end - start) // 4,), (1,), tensors[0].storage_offset()),)
+
+
 def as_float32(tensor: torch.Tensor) -> torch.Tensor:
     """Return the values of `tensor` as one row of float32, the same memory where it can be."""
+    if tensor.dtype == torch.float32 and tensor.dim() == 1:
+        return tensor.detach()
     if not tensor.is_floating_point():
         raise InvalidParameter(f"""Expected a tensor of floats, got {tensor.dtype}: noise would be rounded away. Convert
             the sum to float32 first.""")
@@ -136,7 +167,8 @@ def as_float32(tensor: torch.Tensor) -> torch.Tensor:
 def write_back(tensor: torch.Tensor, flat: torch.Tensor) -> None:
     """Write what `as_float32` returned back into `tensor`, unless it is the same memory."""
     if tensor.dtype != torch.float32 or not tensor.is_contiguous():
-        tensor.copy_(flat.view(tensor.shape))
+        with torch.no_grad():
+            tensor.copy_(flat.view(tensor.shape))
 
 
 def no_copy() -> TypeError:

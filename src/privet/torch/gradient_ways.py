@@ -39,8 +39,19 @@ class Recorded:
         self._model, self._per_example, self._script, self._still = model, per_example, script, still
 
     def uses(self, batch: Any, sizes: Tensor | None) -> list[Use | None]:
-        parameters, size = tuple(trainable(self._model).values()), length(batch)
-        recording = Recording(parameters, size, script=self._script, still=self._still)
+        parameters = tuple(trainable(self._model).values())
+        recording = Recording(parameters, length(batch), script=self._script, still=self._still)
+        try:
+            self._watch(recording, parameters, batch, sizes)
+            with torch.no_grad():
+                return _by_parameter(recording, len(parameters), sizes)
+        finally:
+            recording.taps.clear()  # a ring of references that runs through autograd would never be freed
+
+    def _watch(
+        self, recording: Recording, parameters: tuple[nn.Parameter, ...], batch: Any, sizes: Tensor | None
+    ) -> None:
+        """Forward and back, in the sight of `recording`."""
         before = [parameter.grad for parameter in parameters]
         for parameter in parameters:
             parameter.grad = None
@@ -48,7 +59,7 @@ class Recorded:
             with torch.enable_grad():
                 with recording:
                     losses = self._per_example(self._model, batch)
-                check_losses(losses, size)
+                check_losses(losses, recording.size)
                 total = losses.sum(dtype=torch.float32) if sizes is None else (losses * _shares(sizes)).sum()
             if total.requires_grad:
                 total.backward()  # type: ignore[no-untyped-call]
@@ -58,15 +69,16 @@ class Recorded:
         finally:
             for parameter, gradient in zip(parameters, before, strict=True):
                 parameter.grad = gradient
-        with torch.no_grad():
-            return _by_parameter(recording, len(parameters), sizes)
 
 
 def script_of(model: nn.Module, per_example: PerExample, batch: Any) -> list[Call]:
     """The calls of a forward pass in which trainable parameters took part."""
     recording = Recording(tuple(trainable(model).values()), length(batch), still=True)
-    with torch.enable_grad(), recording:
-        check_losses(per_example(model, batch), length(batch))
+    try:
+        with torch.enable_grad(), recording:
+            check_losses(per_example(model, batch), length(batch))
+    finally:
+        recording.taps.clear()
     return recording.calls
 
 

@@ -11,7 +11,7 @@ import torch
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
-from privet.torch.float_noise import FloatNoise, as_float32, check_stddev, no_copy, write_back
+from privet.torch.float_noise import FloatNoise, as_float32, check_stddev, in_one_row, no_copy, write_back
 
 _UNIT = check_stddev(1.0)
 _LIVE: "weakref.WeakSet[NoiseAhead]" = weakref.WeakSet()
@@ -81,6 +81,7 @@ class NoiseAhead:
             raise InvalidParameter(f"""Expected tensors of {self.size:,} numbers together, got {found:,}: some would be
                 left without noise. Pass all gradients of the step.""")
         scale = float(check_stddev(stddev))
+        tensors = in_one_row(tensors)
         rows = [as_float32(tensor) for tensor in tensors]
         self._alone()
         with self._lock, torch.no_grad():

@@ -9,7 +9,9 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.recording import Found, NotRecorded, Recording
-from privet.torch.uses import Rows, Use, positions
+from privet.torch.uses import Rows, Use, over_positions, positions
+
+_NEAR = 1 << 18  # numbers of a part whose products are formed at once: a megabyte
 
 
 def layer_norm(
@@ -21,12 +23,25 @@ def layer_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Normalised over the last dimensions, then scaled and shifted."""
-    inputs, last = input.detach(), len(normalized_shape)
-    output = F.layer_norm(input, normalized_shape, recording.plain(weight), recording.plain(bias), eps)
-    unscaled = lambda: F.layer_norm(inputs.float(), normalized_shape, None, None, eps)  # noqa: E731
-    return recording.tap(
-        output, _scale_and_shift(recording, weight, bias, unscaled, lambda t: positions(t, last).sum(1))
-    )
+    inputs, last, plain = input.detach(), len(normalized_shape), (recording.plain(weight), recording.plain(bias))
+    if torch.is_autocast_enabled(input.device.type):  # which casts for this function alone
+        output = F.layer_norm(input, normalized_shape, *plain, eps)
+        unscaled = lambda: F.layer_norm(inputs.float(), normalized_shape, None, None, eps)  # noqa: E731
+        return recording.tap(
+            output, _scale_and_shift(recording, weight, bias, unscaled, lambda t: positions(t, last).sum(1))
+        )
+    w, b = recording.number(weight), recording.number(bias)
+    output, mean, scale = torch.native_layer_norm(input, normalized_shape, *plain, eps)
+    mean, scale = mean.detach(), scale.detach()
+
+    def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
+        if w is not None and weight is not None:
+            found = positions((inputs - mean).float().mul_(gradient), last)
+            yield w, Rows(torch.bmm(scale.float().reshape(len(found), 1, -1), found).squeeze(1), weight.shape)
+        if b is not None and bias is not None:
+            yield b, Rows(over_positions(positions(gradient, last)), bias.shape)
+
+    return recording.tap(output, uses)
 
 
 def rms_norm(
@@ -65,7 +80,7 @@ def group_norm(
         shift = _channels(gradient)
         if w is not None and weight is not None:
             mean_, scale_ = (_each_channel(moment, channels).float() for moment in (mean, scale))
-            yield w, Rows(_channels(gradient * inputs).sub_(mean_ * shift).mul_(scale_), weight.shape)
+            yield w, Rows(_products(gradient, inputs).sub_(mean_ * shift).mul_(scale_), weight.shape)
         if b is not None and bias is not None:
             yield b, Rows(shift, bias.shape)
 
@@ -106,6 +121,15 @@ def _scale_and_shift(
 def _each_channel(moment: Tensor, channels: int) -> Tensor:
     """A number for each group as one for each channel."""
     return moment.detach().repeat_interleave(channels // moment.shape[1], 1)
+
+
+def _products(first: Tensor, second: Tensor) -> Tensor:
+    """The sums of products over each channel of each example; in parts that stay near."""
+    each = max(1, _NEAR // max(1, first[0].numel()))
+    if len(first) <= each:
+        return _channels(first * second)
+    pairs = zip(torch.split(first, each), torch.split(second, each), strict=True)
+    return torch.cat([_channels(one * other) for one, other in pairs])
 
 
 def _channels(tensor: Tensor) -> Tensor:

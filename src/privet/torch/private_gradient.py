@@ -16,9 +16,9 @@ from privet.randomness import Random
 from privet.torch.adaptive_moments import AdamBC
 from privet.torch.augmentation import CHANGES, Augment
 from privet.torch.batches import Part, Rows
-from privet.torch.clipped_gradients import ClippedGradients, ClippedSum
+from privet.torch.clipped_gradients import ClippedGradients, ClippedSum, one_row
 from privet.torch.correlated_tensors import CorrelatedTensors
-from privet.torch.float_noise import FloatNoise
+from privet.torch.float_noise import FloatNoise, in_one_row
 from privet.torch.gradient_ways import PerExample
 from privet.torch.lattice_noise import FLOAT_SUMS, LatticeNoise
 from privet.torch.network_checks import check_hooks, check_precision, checked_parameters, try_on
@@ -149,6 +149,8 @@ class PrivateGradient:
         check_hooks(self._engine.model)
         rule = self.meter.rule(name)
         self._scales = self._scaled_by.scales(self._engine.parameters) if self._scaled_by is not None else None
+        for parameter in self._engine.parameters:
+            parameter.grad = None  # its memory is that of the sum, from now on
         total, within = self._sum(batch if isinstance(batch, list) else as_parts(batch), rule, self._anchor.of(name))
         within = self._processes.total(within)
         correlation = self.plan[name].correlation
@@ -163,8 +165,10 @@ class PrivateGradient:
             self.meter.resume(self.steps_made, clips=self._processes.told(self.meter.clips))
         for share, scale in zip(total, self._scales or (), strict=self._scales is not None):
             share /= scale
+        for row in in_one_row(total):
+            row /= divisor
         for parameter, share in zip(self._engine.parameters, total, strict=True):
-            parameter.grad = share.div_(divisor).to(parameter.dtype)
+            parameter.grad = share.to(parameter.dtype)
         self.noise_stddev = self._anchor.finished(name, self._engine.parameters, self.noise_stddev)
 
     def _add_noise(self, name: str, total: list[Tensor], stddev: float) -> None:
@@ -176,13 +180,8 @@ class PrivateGradient:
             self._correlated[name].add_(total, stddev)
         elif self._ahead is not None:
             self._ahead.add_(total, stddev)
-        elif self._size < _WORTH_A_THREAD and len(total) > 1:
-            flat = torch.cat([share.reshape(-1) for share in total])
-            self._noise.add_(flat, stddev)
-            for share, part in zip(total, torch.split(flat, [share.numel() for share in total]), strict=True):
-                share.copy_(part.view_as(share))
         else:
-            for share in total:
+            for share in in_one_row(total):
                 self._noise.add_(share, stddev)
 
     def prove(self, batch: Any) -> None:
@@ -243,7 +242,7 @@ class PrivateGradient:
             for sum_, share in zip(total, found.gradients, strict=bool(total)):
                 sum_ += share
             total = total or list(found.gradients)
-        return total or [torch.zeros_like(p, dtype=torch.float32) for p in self._engine.parameters], within
+        return total or list(one_row(self._engine.parameters)[1]), within
 
     def _of(self, batch: Any, rule: Bounding, sizes: Tensor | None, anchor: list[Tensor] | None) -> ClippedSum:
         if self._augment is not None:

@@ -41,15 +41,21 @@ class Call(NamedTuple):
     shapes: tuple[torch.Size, ...]  # of the other tensors, where it met no examples: they must not depend on how many
 
 
-@dataclass(slots=True)
 class Tap:
-    """An output of a recorded call, waiting for the gradient that comes back to it."""
+    """An output of a recorded call. When its gradient comes back, still near, what can be made of it is made."""
 
-    uses: Callable[[Tensor], Found]
-    gradient: Tensor | None = None
+    __slots__ = ("_uses", "found")
 
-    def __call__(self, gradient: Tensor) -> None:
-        self.gradient = gradient
+    def __init__(self, uses: Callable[[Tensor], Found]) -> None:
+        self._uses: Callable[[Tensor], Found] | None = uses
+        self.found: list[tuple[int, Use]] = []
+
+    def __call__(self, gradient: Tensor) -> Tensor:
+        gradient = gradient.contiguous()  # also for what comes before: it would be copied once more there
+        if self._uses is not None:
+            self.found = list(self._uses(gradient.float()))
+            self._uses = None  # and what it holds
+        return gradient
 
 
 @dataclass(slots=True)
@@ -149,11 +155,10 @@ class Recording(TorchFunctionMode):
         return output
 
     def found(self) -> Iterator[tuple[int, Use]]:
-        """Every use, after gradients have come back."""
-        for tap in self.taps:
-            if tap.gradient is not None:
-                yield from tap.uses(tap.gradient.float())
-            tap.gradient = None
+        """Every use, after gradients have come back; what was kept for them is given up."""
+        taps, self.taps = self.taps, []
+        for tap in taps:
+            yield from tap.found
 
     # -- what meets what ---------------------------------------------------------------------------------------------
 

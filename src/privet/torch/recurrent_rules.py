@@ -9,7 +9,7 @@ from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.product_rules import linear
 from privet.torch.recording import NotRecorded, Recording
-from privet.torch.uses import Product, Rows, Use
+from privet.torch.uses import Product, Rows, Use, over_positions
 
 Layer = Callable[[Recording, Tensor, tuple[Tensor, ...], Sequence[Tensor]], tuple[Tensor, tuple[Tensor, ...]]]
 
@@ -87,7 +87,7 @@ def _projected(
         for number, state in zip(numbers, states, strict=False):
             if number is not None:
                 yield number, Product(state.transpose(0, 1).float().contiguous(), gradient)
-        total = gradient.sum(1)
+        total = over_positions(gradient)
         for number in numbers[2:] if hidden else numbers[2:3]:
             if number is not None:
                 yield number, Rows(total, total.shape[1:])
@@ -152,16 +152,15 @@ class _Lstm(torch.autograd.Function):
         torch.mul(1 - candidate.square(), inside, out=slopes[:, :, 2])
         slopes[:, :, 3] *= tops
         to_top = (1 - tops.square()).mul_(out)
-        back = torch.empty_like(opened)
         to_state, to_cell = torch.zeros_like(upstream[0]), last.clone()
         for t in range(len(opened) - 1, -1, -1):
             to_state += upstream[t]
             to_cell.addcmul_(to_state, to_top[t])
-            torch.mul(slopes[t, :, :3], to_cell[:, None], out=back[t, :, :3])
-            torch.mul(slopes[t, :, 3], to_state, out=back[t, :, 3])
+            slopes[t, :, :3] *= to_cell[:, None]  # from here on these are the gradients of the gates
+            slopes[t, :, 3] *= to_state
             to_cell *= forget[t]
-            torch.mm(back[t].flatten(1), weight, out=to_state)
-        return back.flatten(2), to_state, to_cell, None
+            torch.mm(slopes[t].flatten(1), weight, out=to_state)
+        return slopes.flatten(2), to_state, to_cell, None
 
 
 def _cells(cell: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Layer:

@@ -14,6 +14,9 @@ from torch import Tensor
 
 from privet.torch.scratch import Scratch
 
+BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
+LEAST = 2.0**-120  # a factor below this is nothing: float32 would not hold it well
+NARROW = 32  # columns below which a product is several times faster the other way round
 GHOST = 24  # a Gram matrix of T positions is cheaper than writing p × d numbers and reading them twice; measured
 
 
@@ -27,15 +30,15 @@ class Use(Protocol):
     def squared_norms(self, scratch: Scratch) -> Tensor:
         """‖gᵢ‖² of each example, where this is the only use of its parameter."""
 
-    def weighted(self, factors: Tensor) -> Tensor:
-        """Σ cᵢ gᵢ, in the parameter's shape."""
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
+        """Add Σ cᵢ gᵢ to a tensor of the parameter's shape, in one piece."""
 
     def rows(self, scratch: Scratch | None = None) -> Tensor:
         """All gᵢ, a row each, flattened; on scratch memory if there is any."""
 
 
-_LOST = 2.0**-62  # squares of float32 numbers below this lose bits, or are zero
-_LONG, _BLOCK = 1 << 16, 1 << 12  # added up one by one, the last of many small squares would be lost beside a large sum
+LOST = 2.0**-62  # squares of float32 numbers below this lose bits, or are zero
+LONG, _BLOCK = 1 << 16, 1 << 12  # added up one by one, the last of many small squares would be lost beside a large sum
 _DOUBT = 1e-3  # of what terms could amount to: where they cancel below that, their sum is mostly rounding
 _NOTHING = 2.0**-40
 
@@ -46,17 +49,17 @@ def squares(rows: Tensor) -> Tensor:
     The fused norm is several times faster than a product with itself.
     """
     flat = rows if rows.dim() == 2 else rows.reshape(rows.shape[0], -1)
-    long = flat.shape[1] // _BLOCK * _BLOCK if flat.shape[1] > _LONG else 0
+    long = flat.shape[1] // _BLOCK * _BLOCK if flat.shape[1] > LONG else 0
     norms: Tensor = torch.linalg.vector_norm(flat[:, long:], dim=1).double()
     if long:
         blocks = torch.linalg.vector_norm(flat[:, :long].view(len(flat), -1, _BLOCK), dim=2).double()
         norms = torch.linalg.vector_norm(torch.cat([blocks, norms[:, None]], 1), dim=1)
-    return norms.add_(math.sqrt(flat.shape[1]) * _LOST).square_()
+    return norms.add_(math.sqrt(flat.shape[1]) * LOST).square_()
 
 
 def lengths(gram: Tensor, features: int) -> Tensor:
     """The norms of the vectors of which a Gram matrix holds the inner products, rounded up where squares are lost."""
-    return gram.diagonal(dim1=1, dim2=2).double().sqrt_().add_(math.sqrt(features) * _LOST)
+    return gram.diagonal(dim1=1, dim2=2).double().sqrt_().add_(math.sqrt(features) * LOST)
 
 
 def from_grams(first: Tensor, second: Tensor, most: Tensor, alone: Callable[[int], Tensor]) -> Tensor:
@@ -82,6 +85,11 @@ def positions(tensor: Tensor, last: int) -> Tensor:
     return tensor.reshape(tensor.shape[0], -1, *tensor.shape[tensor.dim() - last :]).flatten(2)
 
 
+def over_positions(tensor: Tensor) -> Tensor:
+    """Σ over positions of (examples, positions, features); as a product, several times faster than a sum."""
+    return torch.bmm(tensor.new_ones(1, 1, 1).expand(len(tensor), 1, tensor.shape[1]), tensor).squeeze(1)
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The gradients themselves, one a row: for what is small, or has no cheaper form."""
@@ -96,8 +104,8 @@ class Rows:
     def squared_norms(self, scratch: Scratch) -> Tensor:
         return squares(self.values)
 
-    def weighted(self, factors: Tensor) -> Tensor:
-        return (factors @ self.rows()).view(self.shape)
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
+        total.view(-1).addmv_(self.rows().t(), factors)
 
     def rows(self, scratch: Scratch | None = None) -> Tensor:
         return self.values.reshape(self.values.shape[0], -1)
@@ -110,49 +118,62 @@ class Product:
     those are small ("ghost", Li et al. 2022), or that of the gradient itself, which is then kept and used again.
     """
 
-    __slots__ = ("_rows", "inputs", "outputs")
+    __slots__ = ("_places", "_rows", "_turned", "inputs", "outputs", "shape")
 
     def __init__(self, inputs: Tensor, outputs: Tensor) -> None:
         self.inputs, self.outputs = inputs, outputs  # (examples, positions, d) and (examples, positions, p)
+        self.shape = torch.Size((outputs.shape[2], inputs.shape[2]))  # of the matrix, as `nn.Linear` keeps it
+        self._places = inputs.shape[1]
         self._rows: Tensor | None = None
-
-    @property
-    def shape(self) -> torch.Size:
-        """Of the matrix: outputs × inputs, as `nn.Linear` keeps it."""
-        return torch.Size((self.outputs.shape[2], self.inputs.shape[2]))
+        self._turned = False  # whether rows hold the matrix the other way round
 
     @property
     def numbers(self) -> int:
-        return self.shape.numel() if self._instantiates else 2 * self.inputs.shape[1] ** 2
+        return self.shape.numel() if self._instantiates else 2 * self._places**2
 
     @property
     def _instantiates(self) -> bool:
         """Whether the gradients themselves are formed."""
-        positions, (p, d) = self.inputs.shape[1], self.shape
-        return positions > 1 and 2 * positions * positions * (d + p) >= GHOST * d * p
+        places, (p, d) = self._places, self.shape
+        return places > 1 and 2 * places * places * (d + p) >= GHOST * d * p
 
     def squared_norms(self, scratch: Scratch) -> Tensor:
-        if self.inputs.shape[1] == 1:
+        if self._places == 1:
             return squares(self.inputs) * squares(self.outputs)
         if self._instantiates:
-            return squares(self.rows(scratch))
+            p, d = self.shape
+            self._turned = d < min(p, NARROW)
+            found = squares(self._formed(scratch))
+            del self.inputs, self.outputs  # the gradients are all that is needed from now on
+            return found
         first, second = self.inputs @ self.inputs.mT, self.outputs @ self.outputs.mT
         most = (lengths(first, self.shape[1]) * lengths(second, self.shape[0])).sum(1)
         return from_grams(first, second, most, lambda place: self.outputs[place].mT @ self.inputs[place])
 
-    def weighted(self, factors: Tensor) -> Tensor:
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
         if self._rows is not None:
-            return (factors @ self._rows).view(self.shape)
-        if self.inputs.shape[1] == 1:
-            return (self.outputs[:, 0] * factors[:, None]).t() @ self.inputs[:, 0]
-        scaled = self.outputs * factors[:, None, None]
-        return scaled.flatten(0, 1).t() @ self.inputs.flatten(0, 1)
+            if self._turned:
+                total.t().add_((factors @ self._rows).view(self.shape[::-1]))
+            else:
+                total.view(-1).addmv_(self._rows.t(), factors)
+            return
+        outputs, inputs = self.outputs, self.inputs
+        if self.shape[0] < self.shape[1]:
+            outputs = outputs * factors[:, None, None]
+        else:
+            inputs = inputs * factors[:, None, None]
+        total.addmm_(outputs.flatten(0, 1).t(), inputs.flatten(0, 1))
 
     def rows(self, scratch: Scratch | None = None) -> Tensor:
+        rows = self._formed(scratch)
+        return rows.view(-1, *self.shape[::-1]).mT.flatten(1) if self._turned else rows
+
+    def _formed(self, scratch: Scratch | None) -> Tensor:
         if self._rows is None:
-            shape = (len(self.inputs), *self.shape)
-            out = None if scratch is None else scratch.take(shape, self.inputs.device)
-            self._rows = torch.bmm(self.outputs.mT, self.inputs, out=out).flatten(1)
+            left, right = (self.inputs, self.outputs) if self._turned else (self.outputs, self.inputs)
+            shape = (len(left), left.shape[2], right.shape[2])
+            out = None if scratch is None else scratch.take(shape, left.device)
+            self._rows = torch.bmm(left.mT, right, out=out).flatten(1)
         return self._rows
 
     def transposed(self) -> "Product":
@@ -187,10 +208,9 @@ class Lookup:
         rows, places = torch.unique(self.indices[place], return_inverse=True)
         return self.outputs.new_zeros(len(rows), self.outputs.shape[2]).index_add_(0, places, self.outputs[place])
 
-    def weighted(self, factors: Tensor) -> Tensor:
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
         scaled = (self.outputs * factors[:, None, None]).flatten(0, 1)
-        table = scaled.new_zeros(self.size, scaled.shape[1])
-        return table.index_add_(0, self.indices.flatten(), scaled)
+        total.index_add_(0, self.indices.flatten(), scaled)
 
     def rows(self, scratch: Scratch | None = None) -> Tensor:
         examples, _, width = self.outputs.shape
