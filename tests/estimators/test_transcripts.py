@@ -334,8 +334,10 @@ DRAWN: dict[str, tuple[Any, dict[str, Any], float, set[str]]] = {
     "numbers": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.03, {"constant"}),
     "counts": (PoissonRegressor, {}, 0.03, {"constant"}),
     "a tail": (QuantileRegressor, {"target_range": (-9.0, 9.0), "quantile": 0.9}, 0.03, {"target: reach", "constant"}),
-    "a line": (LinearRegression, {"target_range": (-9.0, 9.0)}, 0.5, ANCHORED),
-    "anywhere": (Ridge, {}, 0.7, ANCHORED),
+    "a mean": (LinearRegression, {"target_range": (-9.0, 9.0)}, 0.03, {"constant"}),
+    "a line": (LinearRegression, {"target_range": (-9.0, 9.0)}, 0.5, {"part kept"}),
+    "anywhere": (Ridge, {}, 0.7, {"part kept"}),
+    "robust anywhere": (HuberRegressor, {}, 0.7, ANCHORED),
     "robust": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.5, ANCHORED),
     "quantiles": (
         QuantileRegressor,
