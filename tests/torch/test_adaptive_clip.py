@@ -27,7 +27,9 @@ def within(examples: list[Any], **settings: Any) -> int:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"micro_batch": 2}, {"augment": Augment(change=lambda b: b, copies=2)}], ids=repr
+    "settings",
+    [{}, {"micro_batch": 2}, {"augment": Augment(change=lambda b: b, copies=2)}],
+    ids=["plain", "micro", "copies"],
 )
 def test_one_example_moves_the_count_by_a_half(settings: dict[str, Any]) -> None:
     """Left out or put in, anything at all moves it by at most one half; replaced, by one; within adds, beyond takes."""

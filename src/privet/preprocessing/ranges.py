@@ -189,7 +189,7 @@ def private_ranges(
     Examples
     --------
     >>> table = {"height": [1.5 + i / 10_000 for i in range(5_000)]}
-    >>> learnt = private_ranges(table, columns=["height"], noise_multiplier=20.0)
+    >>> learnt = private_ranges(table, columns=["height"], noise_multiplier=2.0)
     >>> low, high = learnt.ranges["height"]
     >>> 1.0 <= low < 1.7 and 1.8 < high <= 2.1, learnt.plan.names
     (True, ('ranges: octaves', 'ranges: bins'))
