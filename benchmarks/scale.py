@@ -231,6 +231,7 @@ def page(results: dict[str, Any]) -> str:
     most = {
         "warm pass ÷ in memory, CPU": (ratio, 1.1),
         "cold pass ÷ raw read of the files": (min(each["pass"] / each["raw"] for each in core["cold"]), 1.25),
+        "encoding ÷ decoding, wall": (min(each["encode"][0] / each["decode"][0] for each in core["pairs"]), 1.5),
         "encoding ÷ decoding, CPU": (min(each["encode"][1] / each["decode"][1] for each in core["pairs"]), 1.5),
         "own memory while encoding, MB": (max(each["memory"] for each in core["pairs"]), 500),
         "Dask, one worker ÷ one plain process": (middle["dask 1"] / middle["plain 1"], 1.15),

@@ -1,6 +1,7 @@
 """A part's problem as an Arrow file of 16-bit rows: written once, mapped into memory, never copied."""
 
 import os
+import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -79,19 +80,20 @@ def _batch(pa: Any, table: Table, labels: Vector, first: Any, known: dict[bytes,
 
 
 _OPEN: OrderedDict[Part, tuple[Any, ...]] = OrderedDict()
+_TURN = threading.Lock()
 
 
 def open_part(part: Part, loss: Loss) -> LinearProblem | GroupedProblem:
     """The problem of a part's records, mapped from its file; refuses a file that was changed. Private."""
     part.check()
-    if part in _OPEN:
+    with _TURN:
+        found = _OPEN.get(part) or _mapped(part)
+        _OPEN[part] = found
         _OPEN.move_to_end(part)
-    else:
-        _OPEN[part] = _mapped(part)
         while len(_OPEN) > _MOST_OPEN:
             _OPEN.popitem(last=False)
     kept: dict[str, Any] = {"domain": whole_space(), "ridge": Ridge(alpha=0.0)}
-    table, labels, *people = _OPEN[part]
+    table, labels, *people = found
     if people:
         return GroupedProblem(loss, table, labels, people[0], **kept)
     return LinearProblem(loss, table, labels, **kept)

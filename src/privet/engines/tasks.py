@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from privet.errors import EngineFailure
 from privet.losses import Loss
 from privet.problems import GroupedProblem, LinearProblem
 from privet.problems.parted import Ask, added
+from privet.sums.blocks import blas, most_threads, threads_at_most
 from privet.sums.compiled import kernels
 
 Encoder = Callable[[Part], Iterable[LinearProblem | GroupedProblem]]
@@ -39,10 +41,34 @@ class Total:
 
     def __call__(self, shares: Sequence[tuple[Part, IntArray | None]]) -> tuple[LatticeSum, ...]:
         kernels()  # what one part alone might not pay for
-        return added([self.ask.of(open_part(part, self.loss), places) for part, places in shares])
+        return added(each_part(self._one, shares))
+
+    def _one(self, share: tuple[Part, IntArray | None]) -> tuple[LatticeSum, ...]:
+        part, places = share
+        return self.ask.of(open_part(part, self.loss), places)
 
     def __repr__(self) -> str:
         return f"Total({self.ask!r})"
+
+
+def each_part(work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+    """work(part) for each part, in their order: in as many threads as there may be, or in one, with theirs inside.
+
+    Examples
+    --------
+    >>> each_part(len, ["a", "bc"])
+    [1, 2]
+    """
+    workers = min(len(parts), most_threads())
+    if workers < 2:
+        return [work(part) for part in parts]
+
+    def alone(part: Any) -> Any:
+        with threads_at_most(1):
+            return work(part)
+
+    with blas().limit(limits=1), ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(alone, parts))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -56,13 +82,15 @@ class Encode:
     folder: str
 
     def __call__(self, sources: Sequence[Part]) -> list[tuple[Part, int]]:
+        return [each for found in each_part(self._one, sources) for each in found]
+
+    def _one(self, source: Part) -> list[tuple[Part, int]]:
+        source.check()
         found = []
-        for source in sources:
-            source.check()
-            for problem in self.encoder(source):
-                path = Path(self.folder) / f"{uuid.uuid4().hex}.arrow"
-                found.append((write_part(problem, path), problem.records))
-            source.check()
+        for problem in self.encoder(source):
+            path = Path(self.folder) / f"{uuid.uuid4().hex}.arrow"
+            found.append((write_part(problem, path), problem.records))
+        source.check()
         return found
 
     def __repr__(self) -> str:

@@ -139,7 +139,12 @@ def _lot(
 def workers_for(values: int, blocks: int, threads: int | None) -> int:
     """How many threads are worth it."""
     wanted = min(blocks, values // _WORTH_A_THREAD if threads is None else threads)
-    return max(1, min(wanted, _MOST.get() or os.cpu_count() or 1) if threads is None and wanted > 1 else wanted)
+    return max(1, min(wanted, most_threads()) if threads is None and wanted > 1 else wanted)
+
+
+def most_threads() -> int:
+    """How many threads there may be here: one a core, or fewer if told so by `threads_at_most`."""
+    return _MOST.get() or os.cpu_count() or 1
 
 
 @contextmanager
