@@ -36,6 +36,7 @@ from privet.engines.tasks import Total
 from privet.problems import LinearProblem, glm
 from privet.problems.parted import Ask
 from privet.sums import Table
+from privet.sums.blocks import threads_at_most
 
 COLUMNS = 40
 NAMES = [f"x{j:02d}" for j in range(COLUMNS)]
@@ -130,7 +131,8 @@ def plain_process(parts: Any, loss: Any, theta: Vector, start: Any, rounds: int,
     shares = [(part, None) for part in parts]
     for _ in range(rounds + 1):
         start.wait()
-        answers.put(timed(lambda: job(shares))[0])
+        with threads_at_most(1):  # as a worker of one thread has
+            answers.put(timed(lambda: job(shares))[0])
         start.wait()
 
 
