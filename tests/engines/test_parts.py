@@ -73,6 +73,7 @@ def test_sums_over_people_in_parts_are_those_in_memory(tmp_path: Path) -> None:
     parted = parted_glm("logistic", files, "y", row_norm=2.0, columns=names, groups="who", engine=Pickled(2))
     here = in_memory(table, groups=who)
     assert (parted.unit, parted.records) == ("person", here.records)
+    assert parted.assumptions == (*here.assumptions, "all rows of a person are in one file")
     assert same(answers(parted), answers(here))
 
 

@@ -69,7 +69,8 @@ def parted_glm(
     source : Parquet files: a path, a folder, a pattern, or several of them; or a frame of the engine; private
     y : the column of labels
     columns : the columns of features; all others by default, which is then taken as public, as file headers are
-    groups : the column that says whose row it is; all rows of a person must be in one file
+    groups : the column that says whose row it is; all rows of a person must be in one file, as `store` of the engines
+        writes them, which is not checked, and which the guarantee lists among its assumptions
     engine : where the work is done; `Stream()`, this process, by default
     folder : where encoded rows go, which nobody else may read; the system's folder for temporary files by default
     keep : whether they stay there when the problem is gone
@@ -92,6 +93,8 @@ def parted_glm(
     encoder = GlmEncoder(loss=chosen, columns=names, target=y, groups=groups, row_norm=row_norm, features=features)
     nobody = np.full((1, len(names)), np.nan), np.full(1, np.nan)
     like = glm(chosen, *nobody, row_norm=row_norm, domain=domain, ridge=ridge, features=features)
+    if groups is not None:  # a refusal would tell of somebody's rows
+        like.assumptions += ("all rows of a person are in one file",)
     parts = cache.made(lambda where: encode(on, sources, encoder, where))
     return PartedProblem(like, parts.moved(cache), unit="record" if groups is None else "person")
 
