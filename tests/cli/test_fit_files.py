@@ -34,6 +34,7 @@ def files(tmp_path: Path) -> Path:
         rows = slice(2000 * i, 2000 * (i + 1))
         pq.write_table(pa.table({"age": age[rows], "ill": ill[rows]}), tmp_path / "data" / f"{i}.parquet")
     (tmp_path / "table.toml").write_text(SCHEMA, encoding="utf-8")
+    (tmp_path / "broken.parquet").write_text("Jane Doe", encoding="utf-8")
     return tmp_path
 
 
@@ -62,6 +63,7 @@ def test_parquet_files_are_fitted(files: Path, table: str) -> None:
         ("nothing/*.parquet", [], "got none"),
         ("table.toml", ["--cache", "rows"], "Parquet"),
         ("nothing.csv", [], "no file"),
+        ("broken.parquet", [], "got 'broken.parquet', which cannot be read"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(files: Path, table: str, more: list[str], said: str) -> None:
@@ -69,4 +71,5 @@ def test_what_cannot_be_fitted_is_refused(files: Path, table: str, more: list[st
     code, output = fitted(files, str(files / table), *more)
     assert code != 0
     assert said in output
+    assert "Jane" not in output
     assert not (files / "model").exists()

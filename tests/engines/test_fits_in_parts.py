@@ -25,6 +25,7 @@ from privet.estimators import (
     fit_table,
 )
 from privet.estimators.outline import Size, outlined
+from privet.ledger import Account
 from privet.preprocessing import Category, Number, Schema, Target
 from privet.randomness import fixed_seed_invalidates_guarantee
 
@@ -141,6 +142,15 @@ def test_text_columns_are_refused_by_their_type(tmp_path: Path) -> None:
     assert "Jane" not in str(told.value)
 
 
+def test_targets_of_text_are_refused_by_their_type(tmp_path: Path) -> None:
+    """A regressor refuses a column of text before a row is read, as it does in memory; a classifier takes it."""
+    pq.write_table(pa.table({"x": [0.5] * 300, "y": ["no", "yes", "Jane Doe"] * 100}), tmp_path / "a.parquet")
+    for model in (LinearRegression(1.0, **FIXED), PoissonRegressor(1.0, **FIXED)):
+        with pytest.raises(InvalidParameter, match="got text"):
+            model.fit(tmp_path / "a.parquet", "y")
+    LogisticRegression(1.0, classes=["no", "yes"], **FIXED).fit(tmp_path / "a.parquet", "y")
+
+
 def test_rows_are_gone_after_a_fit(tmp_path: Path) -> None:
     """Nothing stays in the folder that a fit was given, and the model needs no files."""
     X, score, noise = made(2_500)
@@ -188,3 +198,14 @@ def test_names_are_not_learnt_in_files(tmp_path: Path) -> None:
     schema = Schema(columns={"job": Category()}, target=Target(column="y", kind="label", values=("0", "1")))
     with pytest.raises(InvalidParameter, match="'job'"):
         fit_table(tmp_path / "a.parquet", schema, budget=Budget(epsilon=1, delta=1e-6))
+
+
+def test_columns_of_a_table_are_refused_before_an_account_is_charged(tmp_path: Path) -> None:
+    """A column of dates is refused by its declared type, and nothing is spent on it."""
+    days = pa.array([0, 1], pa.date32())
+    pq.write_table(pa.table({"born": days, "y": ["0", "1"]}), tmp_path / "a.parquet")
+    schema = Schema(columns={"born": Number()}, target=Target(column="y", kind="label", values=("0", "1")))
+    account = Account(Budget(epsilon=9, delta=1e-5))
+    with pytest.raises(InvalidParameter, match="'born'"):
+        fit_table(tmp_path / "a.parquet", schema, budget=Budget(epsilon=1, delta=1e-6), account=account)
+    assert account.charges == ()

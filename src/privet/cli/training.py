@@ -113,11 +113,21 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) 
         return table
     where: Engine = Stream()
     if scheduler is not None:
-        from privet.engines.dask_engine import DaskEngine
+        try:
+            from privet.engines.dask_engine import DaskEngine
+        except ImportError:
+            raise InvalidParameter(
+                "Expected Dask for --engine dask, got none. Use pip install 'privet[dask]'."
+            ) from None
 
         where = DaskEngine(scheduler)
     elif engine == "spark":
-        from pyspark.sql import SparkSession
+        try:
+            from pyspark.sql import SparkSession
+        except ImportError:
+            raise InvalidParameter(
+                "Expected Spark's Python package for --engine spark, got none. Use pip install 'privet[spark]'."
+            ) from None
 
         from privet.engines.spark_engine import SparkEngine
 

@@ -10,16 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from privet.engines.encoded_part import close_parts
+from privet.engines.half_folders import clear_halves, half_folder
 from privet.engines.part import private_folder
 
-try:
-    import fcntl
-except ImportError:  # not on Windows, where what was left stays
-    fcntl = None  # type: ignore[assignment]
-
 _Found = TypeVar("_Found")
-_LOCK = ".alive"
-_HALF = ".tmp"
 
 
 class Cache:
@@ -41,25 +35,16 @@ class Cache:
         self._root = folder
         root = Path(tempfile.mkdtemp(prefix="privet-")) if folder is None else private_folder(folder)
         if folder is not None:
-            _clear(root)
+            clear_halves(root)
         self.folder = root / uuid.uuid4().hex
         gone = root if folder is None else self.folder
         self._finalizer = weakref.finalize(self, _remove, gone, os.getpid()) if not keep else None
 
     def made(self, make: Callable[[Path], _Found]) -> _Found:
         """What `make` returns, which fills an empty folder; it takes its name when all is there."""
-        half = self.folder.with_name(self.folder.name + _HALF)
-        half.mkdir(mode=0o700)
-        lock = os.open(half.with_name(half.name + _LOCK), os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+        with half_folder(self.folder) as half:
             found = make(half)
             half.rename(self.folder)
-        finally:
-            shutil.rmtree(half, ignore_errors=True)
-            half.with_name(half.name + _LOCK).unlink(missing_ok=True)
-            os.close(lock)
         return found
 
     def beside(self) -> "Cache":
@@ -71,22 +56,6 @@ class Cache:
         close_parts()
         if self._finalizer is not None:
             self._finalizer()
-
-
-def _clear(root: Path) -> None:
-    """Remove what encoders left that are no longer alive."""
-    for half in root.glob(f"*{_HALF}") if fcntl is not None else ():
-        path = half.with_name(half.name + _LOCK)
-        lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # somebody is at work there
-            continue
-        else:
-            shutil.rmtree(half, ignore_errors=True)
-            path.unlink(missing_ok=True)
-        finally:
-            os.close(lock)
 
 
 def _remove(folder: Path, owner: int) -> None:

@@ -35,12 +35,11 @@ def source_parts(
     privet.errors.InvalidParameter: Expected Parquet files, got none at 'nothing/*.parquet': there is nothing to \
 learn from. Pass a file, a folder of .parquet files, or a pattern.
     """
-    import pyarrow.parquet as pq
-
     files = parquet_files(paths)
-    first, found = pq.read_schema(files[0]), []
+    first, found = None, []
     for file in files:
-        with pq.ParquetFile(file) as opened:
+        with _opened(file) as opened:
+            first = opened.schema_arrow if first is None else first
             if not opened.schema_arrow.equals(first):
                 raise InvalidParameter(f"""Expected Parquet files of one table, with the same columns and types, got
                     {Path(file).name!r} with others than {Path(files[0]).name!r}: records would be mixed up. Convert
@@ -52,6 +51,18 @@ learn from. Pass a file, a folder of .parquet files, or a pattern.
             sizes = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
             found += [Part(file, print_of, groups) for groups in _runs(sizes)]
     return found
+
+
+def _opened(file: str) -> Any:
+    """The file, of which the footer was read; refuses, without a word of it, what is no Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(file)
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidParameter(f"""Expected a Parquet file, got {Path(file).name!r}, which cannot be read as one
+            ({type(error).__name__}): it is broken, or of another format. Convert it, or leave it out.""") from None
 
 
 def source_header(part: Part) -> Any:

@@ -32,9 +32,11 @@ def file_records(model: "PrivateLinearModel", X: Any, y: Any, sample_weight: Any
     files: Files = as_files(X)  # type: ignore[assignment]  # the caller has asked
     parts, cache = files.opened()
     names = feature_columns(parts[0], y, None, None)
-    FrameRows(source_header(parts[0]).select(list(names)))  # refuses columns that are declared to be no numbers
+    header = source_header(parts[0])
+    FrameRows(header.select(list(names)))  # refuses columns that are declared to be no numbers
     counts = source_counts(parts)
     opener = FileRows(names, y, TargetColumn(y, model._target_reader()))
+    model._read_target(header.column(y), 0)  # refuses what is declared to be no target
     source = BlockSource(files.engine, parts, opener, counts, cache)
     model.feature_names_in_ = np.array(names, dtype=object)
     if source.records == 0 and model.neighbours != "add_remove":

@@ -58,7 +58,9 @@ class TableFiles:
 
     def __init__(self, files: Files, schema: Schema) -> None:
         parts, self._cache = files.opened()
-        check_header(source_header(parts[0]), [*schema.columns, schema.known_target.column])
+        header, names = source_header(parts[0]), [*schema.columns, schema.known_target.column]
+        check_header(header, names)
+        read(header, {name: Numbers() for name in names})  # refuses, by declared types, before anything is charged
         self._engine, self._parts, self.counts = files.engine, parts, source_counts(parts)
 
     @property
