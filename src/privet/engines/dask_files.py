@@ -35,7 +35,7 @@ def write_frame(
         raise InvalidParameter(f"""Expected a new or empty folder, got {str(folder)!r} with something in it: rows of
             two tables would be mixed. Name another folder.""")
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    clear_halves(folder.parent, folder.name)
+    clear_halves(folder.parent, f"{folder.name}-")
     for _ in range(_TRIES):
         before = staff()
         with half_folder(folder) as half:

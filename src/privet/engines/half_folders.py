@@ -32,9 +32,9 @@ def half_folder(folder: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def clear_halves(root: Path, name: str = "*") -> None:
-    """Remove what writers of folders of that name, or of any, in `root` left that are no longer alive."""
-    for half in root.glob(f"{name}-*{_HALF}") if fcntl is not None else ():
+def clear_halves(root: Path, begins: str = "") -> None:
+    """Remove what writers in `root` left, under names that begin so, if they are no longer alive."""
+    for half in root.glob(f"{begins}*{_HALF}") if fcntl is not None else ():
         path = half.with_name(half.name + _LOCK)
         lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         try:
