@@ -177,6 +177,8 @@ class LogisticRegression(WithIntervals, LinearClassifier):
     bounds : (low, high), the features' public ranges, one number or one a feature each: they may be wide, as ranges
         inside are learnt where that pays; None learns them privately, for 3 to 15 % of the budget
     bounds_exact : True uses `bounds` (and a regressor's `target_range`) as they are
+    tails : "clip" counts a value beyond its range as the end. "bend" besides gives each column whose learnt octaves
+        show a long tail a second one, bent: `transforms_` says how, and `tail_coef_` are their coefficients
     row_norm : in place of `bounds`, a public bound on the norm of a row, e.g. 1 for what a `TableEncoder` makes; beside
         them, of a row whose features are scaled to [-1, 1]
     classes : the public list of labels; None reads it off `y`, and the guarantee says that it is taken as public

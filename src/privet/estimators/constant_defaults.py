@@ -8,6 +8,7 @@ import numpy as np
 
 from privet.arrays import Vector
 from privet.data import one_row_each
+from privet.estimators.bending import keep_scaling
 from privet.estimators.defaults import Task
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import given_scaling, scaling_from
@@ -242,8 +243,8 @@ def fit_constant(
     target = data.target if data.people is None else data.target[one_row_each(data.people, meter.random)]
     known = given_scaling(model.bounds, model.row_norm, columns, intercept=True)
     scaling = scaling_from((np.zeros(columns), np.ones(columns)), columns, intercept=True) if known is None else known
-    model._scale, model.ranges_ = scaling, (scaling.low, scaling.high)
     ends = alone.ends(target, meter)
     model._keep_constant(model._draw_constant(alone.draw, target, ends, meter), columns)
+    keep_scaling(model, scaling)
     model.guarantee_ = model._stated(meter.guarantee(), (*model._said_public, *before))
     model.plan_, model.n_iter_ = outline.plan, 1

@@ -47,7 +47,7 @@ def faint_columns(model: "PrivateLinearModel", scaling: Scaling, *, inside: bool
 
     Of rows that are not whitened the norm is known: if it is next to nothing of what ranges allow, all are faint.
     """
-    known = given_scaling(model.bounds, model.row_norm, len(scaling.low), intercept=model.fit_intercept)
+    known = given_scaling(model.bounds, model.row_norm, len(scaling.ranges[0]), intercept=model.fit_intercept)
     if known is None or model.bounds is None or inside:
         return ()
     wide, turned = open_columns(known), scaling.whitening

@@ -17,6 +17,7 @@ from privet.data import MadeRows, matrix
 from privet.data.cells import Reader
 from privet.data.elsewhere import ElsewhereRows, each_alone
 from privet.errors import InvalidParameter, SmallEffectiveSample
+from privet.estimators.bending import keep_scaling, whole_coef
 from privet.estimators.constant_defaults import ConstantModel, fit_constant
 from privet.estimators.defaults import Task
 from privet.estimators.doubts import Doubts, faint_columns
@@ -30,6 +31,7 @@ from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling, declared_columns
+from privet.preprocessing.tails import Tails, check_tails
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
 from privet.problems import LinearProblem
 
@@ -46,6 +48,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
     neighbours: Neighbours = "replace_one"
     bounds: Any = None
     bounds_exact: bool = False
+    tails: Tails = "clip"
     row_norm: float | None = None
     fit_intercept: bool = True
     alpha: float = 0.0
@@ -178,6 +181,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
     def _check(self) -> None:
         """Refuse parameters that promise nothing, before anything is read."""
         check_neighbours(self.neighbours)
+        check_tails(self.tails)
         positive("alpha", self.alpha, zero=True, because="it is the strength of a convex penalty", use="Use 0.")
         if self.row_norm is not None:
             because = "no row may be longer, and noise is scaled by it"
@@ -267,8 +271,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
             keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
-        self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)
+        keep_scaling(self, scaling)
         self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
         self.plan_ = outline.plan
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
@@ -284,7 +288,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         """X @ coef + intercept, with features kept to the ranges they were trained in, missing ones in the middle."""
         check_is_fitted(self)
         table = self._scale.clipped(self._table(X, reset=False))
-        return np.asarray(table @ np.atleast_2d(self.coef_).T + self.intercept_)
+        return np.asarray(table @ whole_coef(self).T + self.intercept_)
 
     def _stated(self, guarantee: Guarantee, extra: tuple[str, ...]) -> Guarantee:
         """The guarantee with what an estimator assumes beyond its solver."""

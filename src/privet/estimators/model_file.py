@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import InvalidParameter
+from privet.estimators.bending import keep_scaling
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.table_model import TableModel
 from privet.estimators.table_outline import estimator_for
@@ -74,8 +75,7 @@ Use the folder that `privet fit --out` named.
     fitted.coef_, fitted.n_iter_ = np.array(record["coef"]), record["steps"]
     columns = np.atleast_2d(fitted.coef_).shape[1]
     fitted.n_features_in_ = columns
-    fitted._scale = scaling_from(fitted.bounds, columns, intercept=True)
-    fitted.ranges_ = (fitted._scale.low, fitted._scale.high)
+    keep_scaling(fitted, scaling_from(fitted.bounds, columns, intercept=True))
     if isinstance(fitted, LogisticRegression):
         fitted.classes_, fitted.intercept_ = np.arange(len(fitted.classes)), np.array(record["intercept"])
     else:

@@ -203,7 +203,7 @@ def outlined(
     columns = facts.shape[0]
     solver = solver_of(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
     plan = solver.plan(facts, budget, before=first, after=last)
-    if not size.exact:
+    if not size.exact or (ranges is not None and ranges.tails):
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
     found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}

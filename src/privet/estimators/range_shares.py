@@ -73,7 +73,8 @@ def range_finder(
     seen = stands_out(len(names), rate * count, noise, model.neighbours)
     share = share_to_see(seen, *_RANGES)
     seen *= math.sqrt(share)
-    finder = RangeFinder(columns=names, hulls=hulls)
+    tails = model.tails == "bend" and not (sparse or model.inference or model.row_norm is not None)
+    finder = RangeFinder(columns=names, hulls=hulls, tails=tails)
     if known is None and rate < 1:
         finder = replace(finder, tail=sample_tail(seen))
     return finder.sized(seen), share, rate

@@ -1,8 +1,8 @@
 """Ranges of columns of any scale, learnt privately: octaves first, then equal bins inside where there are enough."""
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.preprocessing.bins import bin_counts, edges_of, trimmed
 from privet.preprocessing.octaves import COARSE, OCTAVES, likely_ranges, octave_counts, sure_octaves, unit_of
+from privet.preprocessing.tails import Root, root_for
 from privet.privacy import Neighbours
 from privet.randomness import Random, why_invalid
 
@@ -38,10 +39,14 @@ class LearntRanges:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundRanges:
-    """A range for each column; `unsure` names those whose counts did not stand out of the noise. Public."""
+    """A range for each column; `unsure` names those whose counts did not stand out of the noise. Public.
+
+    `roots` are maps of columns with long tails, if those were looked for.
+    """
 
     ranges: dict[str, tuple[float, float]]
     unsure: tuple[str, ...]
+    roots: Mapping[str, Root] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +55,8 @@ class RangeFinder:
 
     `hulls` are declared ranges, one a column (None: there is none). What is learnt stays inside, and is used only where
     it is clearly narrower; else the declared one is. With `shy`, a range that does not stand out of the noise is as
-    small as it may well be: of a target, one that is far too wide makes predictions absurd, one too narrow near 0.
+    small as it may well be: of a target, one that is far too wide makes predictions absurd, one too narrow near 0. With
+    `tails`, long ones are looked for in what the octaves say anyway.
 
     Examples
     --------
@@ -66,6 +72,7 @@ class RangeFinder:
     rounds: int = 1
     bins: int = 32
     shy: bool = False
+    tails: bool = False
 
     def __post_init__(self) -> None:
         chosen_columns(self.columns)
@@ -126,6 +133,7 @@ class RangeFinder:
         records = _records(meter, len(values[0]), noisy, rate)
         inside = [hull is not None for hull in hulls]
         guesses = likely_ranges(noisy, stddev=stddev, records=records, inside=inside, shy=self.shy)
+        roots = self._roots(noisy, units, stddev, records) if self.tails else {}
         found = []
         for name, guess, counts, (origin, size), hull in zip(self.columns, guesses, noisy, units, hulls, strict=True):
             low, high = guess.low, guess.high
@@ -151,7 +159,17 @@ class RangeFinder:
         return FoundRanges(
             ranges=dict(zip(self.columns, ranges, strict=True)),
             unsure=tuple(name for name, known in zip(self.columns, sure, strict=True) if not known),
+            roots=roots,
         )
+
+    def _roots(self, noisy: Vector, units: list[tuple[float, float]], stddev: float, records: float) -> dict[str, Root]:
+        """Maps of columns with long tails from 0, by their octaves; post-processing."""
+        found = {}
+        for name, counts, (origin, size) in zip(self.columns, noisy, units, strict=True):
+            unit = root_for(counts, stddev=stddev, records=records, columns=len(self.columns))
+            if unit is not None and origin == 0 and name not in self.log:
+                found[name] = Root(unit=size * unit)
+        return found
 
 
 def private_ranges(

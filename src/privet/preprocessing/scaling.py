@@ -12,6 +12,7 @@ from privet.clipping.lattice import check_clip
 from privet.data.elsewhere import ElsewhereRows
 from privet.errors import InvalidParameter
 from privet.preprocessing.row_maps import RowMap, stretched
+from privet.preprocessing.tails import Root
 from privet.preprocessing.whitening import Shift, Whitening
 
 _ROWS = 1 << 12
@@ -25,7 +26,8 @@ class Scaling:
     but [0, 1]. Values outside count as the nearest end; a missing value, as the middle (or 0). `norm` bounds the row of
     features before the constant joins it: √features unless something better is known; longer rows are shortened later.
     `constant` is its size. With a `whitening`, scaled features are turned by it first, and the rest is about what they
-    are then.
+    are then. `roots` are maps of some columns, by place: each makes one more feature of a value that is kept to its
+    range, behind the others, and has a range among `low` and `high` as they have.
     """
 
     low: Vector
@@ -35,6 +37,7 @@ class Scaling:
     constant: float = 1.0
     centred: bool = False
     whitening: Whitening | Shift | None = None
+    roots: tuple[tuple[int, Root], ...] = ()
 
     @property
     def shrink(self) -> float:
@@ -78,7 +81,7 @@ class Scaling:
 
     def features(self, rows: Vector) -> Vector:
         """Raw rows to rows of values in [−1, 1]. Private in, private out; each row by itself."""
-        return stretched(self.low, self.high, self.middle, self.half)(np.array(rows, dtype=np.float64, order="C"))
+        return self._stretching()(np.array(rows, dtype=np.float64, order="C"))
 
     def turned(self, rows: Vector) -> Vector:
         """As `features`, and whitened if there is a whitening."""
@@ -93,14 +96,23 @@ class Scaling:
         constants = (self.constant,) if self.intercept else ()
         shrink = self.shrink
         if isinstance(self.whitening, Whitening):
-            stretch = stretched(self.low, self.high, self.middle, self.half)
+            stretch = self._stretching()
             turn = self.whitening.map(shrink=shrink, constants=constants)
             return lambda rows: turn(stretch(rows))
         turned, ends = self._turning(), np.array(constants)
         return lambda rows: np.hstack([turned(rows), np.broadcast_to(ends, (len(rows), len(ends)))]) * shrink
 
-    def _turning(self) -> RowMap:
+    def _stretching(self) -> RowMap:
         stretch = stretched(self.low, self.high, self.middle, self.half)
+        return (lambda rows: stretch(self._widened(rows))) if self.roots else stretch
+
+    def _widened(self, rows: Vector) -> Vector:
+        """Rows with what `roots` make of them behind; a missing value makes a missing one."""
+        more = [root(np.clip(rows[:, place], self.low[place], self.high[place])) for place, root in self.roots]
+        return np.column_stack([rows, *more])
+
+    def _turning(self) -> RowMap:
+        stretch = self._stretching()
         if self.whitening is None:
             return stretch
         turn = self.whitening.map()
@@ -146,12 +158,29 @@ class Scaling:
         """The same with rows turned."""
         return replace(self, whitening=whitening)
 
+    def with_roots(self, roots: tuple[tuple[int, Root], ...]) -> "Scaling":
+        """The same with a feature more for each of the maps, of which there are none yet."""
+        low, high = ([*ends, *(float(root(ends[place])) for place, root in roots)] for ends in (self.low, self.high))
+        norm = math.hypot(self.norm, math.sqrt(len(roots)))
+        return replace(self, low=np.array(low), high=np.array(high), norm=norm, roots=roots)
+
+    @property
+    def ranges(self) -> tuple[Vector, Vector]:
+        """The ranges of columns, without what was made of them."""
+        columns = len(self.low) - len(self.roots)
+        return self.low[:columns], self.high[:columns]
+
     def with_zeros(self) -> "Scaling":
         """The same with ranges that hold 0, as sparse rows need."""
         return replace(self, low=np.minimum(self.low, 0.0), high=np.maximum(self.high, 0.0))
 
     def clipped(self, X: Any) -> Any:
-        """Raw rows with every value kept to its range, and missing ones in its middle; for predictions."""
+        """Raw rows with every value kept to its range, and missing ones in its middle; for predictions.
+
+        With what `roots` make of them behind.
+        """
+        if self.roots:
+            X = self._widened(np.asarray(dense(X), dtype=np.float64))
         if sparse.issparse(X):
             found = X.copy()
             with np.errstate(invalid="ignore"):

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from tests.engines.test_fits_in_parts import in_files
+from tests.engines.test_parts import Pickled
+from tests.estimators import test_transcripts
+from tests.estimators.test_transcripts import CELLS, Transcript, fitted, most_moved, planned
+
+from privet.engines import Files
+from privet.errors import InvalidParameter
+from privet.estimators import LinearRegression, LogisticRegression
+from privet.preprocessing.tails import Root
+
+RNG = np.random.default_rng(8)
+X = np.column_stack([RNG.lognormal(4, 1.5, 6_000), RNG.normal(3, 2, 6_000), 9 * RNG.standard_t(1.5, 6_000)])
+SCORE = np.log(X[:, 0]) - 4 + 0.3 * X[:, 1] - np.arcsinh(X[:, 2] / 5)
+Y = SCORE + RNG.normal(0, 0.5, 6_000)
+line = partial(LinearRegression, 8.0, random_state=3)
+
+
+def test_bent_columns_are_shown_and_used() -> None:
+    """Which columns, how, and their coefficients; predictions are by both, of sparse rows and missing values too."""
+    clip, bend = line().fit(X, Y), line(tails="bend").fit(X, Y)
+    assert clip.transforms_ == (None, None, None)
+    assert not clip.tail_coef_.any()
+    assert [each is not None for each in bend.transforms_] == [True, False, True]
+    assert bend.coef_.shape == bend.tail_coef_.shape == (3,)
+    assert bend.tail_coef_.astype(bool).tolist() == [True, False, True]
+    assert bend.plan_ == bend.plan(records=6_000, columns=3)
+    assert bend.plan_.names == clip.plan_.names
+    assert bend.score(X, Y) > clip.score(X, Y) + 0.05
+    low, high = bend.ranges_
+    kept = np.clip(X, low, high)
+    maps = [(j, each) for j, each in enumerate(bend.transforms_) if each is not None]
+    wanted = kept @ bend.coef_ + sum(each(kept[:, j]) * bend.tail_coef_[j] for j, each in maps) + bend.intercept_
+    np.testing.assert_allclose(bend.predict(X), np.clip(wanted, *bend.target_range_))
+    np.testing.assert_allclose(bend.predict(sparse.csr_matrix(X)), bend.predict(X))
+    assert np.isfinite(bend.predict([[np.nan] * 3, [np.inf, 0, -np.inf]])).all()
+
+
+def test_several_classes_have_bent_columns_too() -> None:
+    """One coefficient a class and column, those of light columns 0."""
+    y = np.digitize(SCORE, [-1, 1])
+    model = LogisticRegression(8.0, classes=[0, 1, 2], tails="bend", random_state=3).fit(X, y)
+    assert model.tail_coef_.shape == model.coef_.shape == (3, 3)
+    assert model.tail_coef_.any(axis=0).tolist() == [True, False, True]
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    "given", [{"inference": 0.5}, {"bounds": (-1e4, 1e4), "bounds_exact": True}, {"row_norm": 1e4}]
+)
+def test_nothing_is_bent_where_it_would_not_be_honest(given: dict[str, Any]) -> None:
+    """With intervals, exact bounds, a bound on rows, and of sparse tables, a fit is as with "clip"."""
+    for table in (X, sparse.csr_matrix(X)) if not given.get("inference") else (X,):
+        bend, clip = (line(tails=tails, **given).fit(table, Y) for tails in ("bend", "clip"))
+        assert bend.transforms_ == (None,) * 3
+        assert np.array_equal(bend.coef_, clip.coef_)
+        assert bend.plan_ == clip.plan_
+    assert line(tails="bend").fit(sparse.csr_matrix(X), Y).transforms_ == (None,) * 3
+
+
+def test_declared_ranges_are_bent_by_what_is_learnt_inside() -> None:
+    """In their own unit; not about a point other than 0."""
+    model = line(tails="bend", bounds=([0, -50, -1e6], [1e6, 50, 1e6])).fit(X, Y)
+    maps: Any = model.transforms_
+    assert maps[1] is None
+    assert 0.1 < maps[0].unit / np.median(X[:, 0]) < 0.6
+    assert 0.1 < maps[2].unit / np.median(np.abs(X[:, 2])) < 0.6
+    far = line(tails="bend", bounds=([1e3, -50, -1e6], [1e6, 50, 1e6])).fit(X + np.array([1e3, 0, 0]), Y)
+    assert far.transforms_[0] is None
+    assert far.transforms_[2] is not None
+
+
+def test_tails_of_another_kind_are_refused() -> None:
+    """Before anything is read."""
+    with pytest.raises(InvalidParameter, match="tails"):
+        line(tails="log").fit(None, None)
+
+
+def test_a_fit_of_files_is_the_fit_in_memory(tmp_path: Path) -> None:
+    """With the same noise, to the last bit, bent columns included."""
+    few, target = X[:3_000], Y[:3_000]
+    files = in_files(tmp_path / "files", few, target)
+    here = line(tails="bend").fit(few, target)
+    there = line(tails="bend").fit(Files(files, engine=Pickled(3, twice=True)), "y")
+    assert here.tail_coef_.any()
+    for name in ("coef_", "tail_coef_", "intercept_"):
+        assert np.array_equal(getattr(here, name), getattr(there, name))
+    assert here.transforms_ == there.transforms_
+    assert here.plan_ == there.plan_
+
+
+def check(neighbours: Any, patch: pytest.MonkeyPatch) -> None:
+    """Fit neighbours with odd cells on one transcript, and compare."""
+    rows = np.random.default_rng(5).lognormal(0, 2, size=(test_transcripts.ROWS, 3))
+    patch.setattr(test_transcripts, "REST", rows * [1, 30, -1])
+    transcript = Transcript(patch)
+    more = {"records": test_transcripts.ROWS} if neighbours == "add_remove" else {}
+    settings: Any = {"neighbours": neighbours, "random_state": 1, "max_iter": 3, **more}
+    model = LogisticRegression(30.0, classes=[0, 1], tails="bend", **settings)
+    among: dict[str, list[Any]] = {"add_remove": [None], "zero_out": CELLS[:1], "replace_one": CELLS}
+    found = {}
+    for cells in [*among[neighbours], *CELLS]:
+        found[str(cells)] = transcript.of(partial(fitted, model, cells, "records"))
+        assert sum(each is not None for each in model.transforms_) >= 2
+    limits, most = planned(model), dict.fromkeys(planned(model), Fraction(0))
+    for one in among[neighbours]:
+        for other in CELLS:
+            for name, moved in most_moved(found[str(one)], found[str(other)]).items():
+                assert moved <= limits[name], name
+                most[name] = max(most[name], moved)
+    assert {"ranges: octaves", "second moment 1", "gradients"} <= set(most)
+    assert all(moved > 0 for moved in most.values())
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
+def test_one_record_moves_no_release_by_more_than_is_planned(neighbours: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole fits with bent columns: in fractions, and each of the releases moves."""
+    check(neighbours, monkeypatch)
+
+
+@pytest.mark.medium
+def test_a_map_that_follows_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutant: values bent by the mean of those beside them, so that a record changes other rows."""
+    right = Root.__call__
+    monkeypatch.setattr(Root, "__call__", lambda self, values: right(self, values / (1 + np.abs(values).mean())))
+    with pytest.raises(AssertionError, match=r"moment|mean|norms|gradients"):
+        check("replace_one", monkeypatch)
