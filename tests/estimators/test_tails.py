@@ -6,17 +6,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from scipy import sparse
 from tests.engines.test_fits_in_parts import in_files
 from tests.engines.test_parts import Pickled
 from tests.estimators import test_transcripts
 from tests.estimators.test_transcripts import CELLS, Transcript, fitted, most_moved, planned
 
+from privet import Budget
+from privet.cli import main
 from privet.engines import Files
 from privet.errors import InvalidParameter
-from privet.estimators import LinearRegression, LogisticRegression
+from privet.estimators import LinearRegression, LogisticRegression, fit_table, load_model, plan_table
+from privet.preprocessing import Category, Number, Schema, Target, write_schema
 from privet.preprocessing.tails import Root
+from privet.randomness import fixed_seed_invalidates_guarantee
 
 RNG = np.random.default_rng(8)
 X = np.column_stack([RNG.lognormal(4, 1.5, 6_000), RNG.normal(3, 2, 6_000), 9 * RNG.standard_t(1.5, 6_000)])
@@ -135,3 +142,71 @@ def test_a_map_that_follows_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Root, "__call__", lambda self, values: right(self, values / (1 + np.abs(values).mean())))
     with pytest.raises(AssertionError, match=r"moment|mean|norms|gradients"):
         check("replace_one", monkeypatch)
+
+
+def columns_of(rows: Any, target: Any) -> dict[str, Any]:
+    """The rows as a table with a category before its numbers."""
+    jobs = np.where(np.arange(len(rows)) % 2, "baker", "smith")
+    return {"job": jobs, "paid": rows[:, 0], "grade": rows[:, 1], "owed": rows[:, 2], "y": target}
+
+
+SCHEMA = Schema(
+    columns={
+        "job": Category(values=("baker", "smith")),
+        "paid": Number(),
+        "grade": Number(low=-50, high=50),
+        "owed": Number(low=-1e6, high=1e6),
+    },
+    target=Target(column="y", kind="number"),
+)
+
+
+def test_tables_are_bent_kept_and_loaded(tmp_path: Path) -> None:
+    """By open ranges and declared ones; a saved model predicts the same, one without bent columns is as it was."""
+    table, budget = columns_of(X, Y), Budget(epsilon=8, delta=1e-6)
+    known: Any = {"budget": budget, "random": fixed_seed_invalidates_guarantee(4)}
+    model = fit_table(table, SCHEMA, tails="bend", **known)
+    assert set(model.bent) == {"paid", "owed"}
+    assert model.estimator.tail_coef_.astype(bool).tolist() == [False, False, True, False, True]
+    assert model.plan == plan_table(SCHEMA, records=6_000, budget=budget, tails="bend")
+    model.save(tmp_path / "bent")
+    loaded = load_model(tmp_path / "bent")
+    assert np.array_equal(loaded.predict(table), model.predict(table))
+    assert loaded.bent == model.bent
+    assert '"version": 3' in (tmp_path / "bent" / "model.json").read_text(encoding="utf-8")
+    plain = fit_table(table, SCHEMA, **known)
+    assert model.score(table) > plain.score(table) + 0.05
+    assert plain.bent == {}
+    plain.save(tmp_path / "plain")
+    kept = (tmp_path / "plain" / "model.json").read_text(encoding="utf-8")
+    assert '"version": 2' in kept
+    assert "roots" not in kept
+
+
+def test_a_table_in_files_is_bent_as_in_memory(tmp_path: Path) -> None:
+    """With the same noise, to the last bit."""
+    table = columns_of(X[:3_000], Y[:3_000])
+    pq.write_table(pa.table(table), tmp_path / "rows.parquet", row_group_size=700)
+    known: Any = {"budget": Budget(epsilon=8, delta=1e-6), "tails": "bend"}
+    here, there = (
+        fit_table(given, SCHEMA, random=fixed_seed_invalidates_guarantee(4), **known)
+        for given in (table, Files(tmp_path / "rows.parquet"))
+    )
+    assert here.bent
+    assert here.bent == there.bent
+    assert np.array_equal(here.estimator.tail_coef_, there.estimator.tail_coef_)
+    assert np.array_equal(here.estimator.coef_, there.estimator.coef_)
+
+
+def test_the_command_says_which_columns_are_bent(tmp_path: Path) -> None:
+    """`privet fit --tails bend` names them, and its model predicts by them."""
+    table = columns_of(X, Y)
+    write_schema(SCHEMA, tmp_path / "schema.toml")
+    csv = "\n".join([",".join(table), *(",".join(map(str, row)) for row in zip(*table.values(), strict=True))])
+    (tmp_path / "rows.csv").write_text(csv + "\n", encoding="utf-8")
+    command = ["fit", str(tmp_path / "rows.csv"), "--schema", str(tmp_path / "schema.toml"), "--epsilon", "8"]
+    command += ["--delta", "1e-6", "--tails", "bend", "--out", str(tmp_path / "model")]
+    said = CliRunner().invoke(main, command)
+    assert said.exit_code == 0, said.output
+    assert "Bent: paid has a second column, " in said.output
+    assert set(load_model(tmp_path / "model").bent) == {"paid", "owed"}

@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import click
 
@@ -47,6 +47,13 @@ _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a 
 @click.option("--records", type=int, help="Under add_remove, a public guess of the number of rows, or of people.")
 @_groups
 @click.option(
+    "--tails",
+    type=click.Choice(["clip", "bend"]),
+    default="clip",
+    show_default=True,
+    help="What is done about long tails: values are kept to their range, or a bent column is added.",
+)
+@click.option(
     "--engine",
     type=click.Choice(["stream", "dask", "spark"]),
     default="stream",
@@ -66,6 +73,7 @@ def fit(
     neighbours: Neighbours,
     records: int | None,
     groups: str | None,
+    tails: Literal["clip", "bend"],
     engine: str,
     scheduler: str | None,
     cache: str | None,
@@ -84,11 +92,15 @@ def fit(
         )
     budget = Budget(epsilon=epsilon, delta=delta)
     rows = _opened(table, engine, scheduler, cache)
-    model = fit_table(rows, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
+    known: dict[str, Any] = {"neighbours": neighbours, "records": records, "groups": groups, "tails": tails}
+    model = fit_table(rows, facts, budget=budget, **known)
     saved = model.save(out)
     learnt = learnt_facts(facts, model.schema)
+    bent = {name: str(root) for name, root in model.bent.items()}
     record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved), "learnt": learnt}
+    record |= {"bent": bent} if bent else {}
     said = "".join(f"\nLearnt: {name} {_words(found)}." for name, found in learnt.items())
+    said += "".join(f"\nBent: {name} has a second column, {root}." for name, root in bent.items())
     answer(f"{model.guarantee}{said}\nModel written to {saved}.", record, as_json=as_json)
 
 

@@ -16,10 +16,11 @@ from privet.estimators.table_outline import estimator_for
 from privet.plan import plan_from_json, plan_to_json
 from privet.preprocessing import dump_schema, parse_schema
 from privet.preprocessing.scaling import scaling_from
+from privet.preprocessing.tails import Root
 from privet.privacy import Guarantee
 
 _FORMAT = "privet model"
-_VERSION = 2
+_VERSION, _BENT = 2, 3  # a reader that knows nothing of bent columns must not pass over them
 
 
 def save_model(model: TableModel, folder: str | Path) -> Path:
@@ -38,6 +39,9 @@ def save_model(model: TableModel, folder: str | Path) -> Path:
         "plan": json.loads(plan_to_json(fitted.plan_)),
         "guarantee": _plain(fitted.guarantee_),
     }
+    if fitted._scale.roots:
+        record["version"], record["tail_coef"] = _BENT, np.asarray(fitted.tail_coef_).tolist()
+        record["roots"] = [[column, root.unit] for column, root in fitted._scale.roots]
     (place / "model.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return place / "model.json"
 
@@ -63,10 +67,11 @@ Use the folder that `privet fit --out` named.
         ) from None
     except ValueError:
         record = {}
-    if not isinstance(record, dict) or record.get("format") != _FORMAT or record.get("version") != _VERSION:
+    known = isinstance(record, dict) and record.get("format") == _FORMAT
+    if not known or record.get("version") not in (_VERSION, _BENT):
         raise InvalidParameter(
-            f"Expected a model of version {_VERSION}, got something else in {str(path)!r}: it may not mean the "
-            "same. Use the version of privet that wrote it."
+            f"Expected a model of version {_VERSION} or {_BENT}, got something else in {str(path)!r}: it may not mean "
+            "the same. Use the version of privet that wrote it."
         )
     schema = parse_schema(json.dumps(record["schema"]), form="json")
     plan = plan_from_json(json.dumps(record["plan"]))
@@ -75,7 +80,11 @@ Use the folder that `privet fit --out` named.
     fitted.coef_, fitted.n_iter_ = np.array(record["coef"]), record["steps"]
     columns = np.atleast_2d(fitted.coef_).shape[1]
     fitted.n_features_in_ = columns
-    keep_scaling(fitted, scaling_from(fitted.bounds, columns, intercept=True))
+    roots = tuple((int(place), Root(unit=unit)) for place, unit in record.get("roots", ()))
+    if roots:
+        behind = np.array(record["tail_coef"])[..., [place for place, _ in roots]]
+        fitted.coef_ = np.concatenate([fitted.coef_, behind], axis=-1)
+    keep_scaling(fitted, scaling_from(fitted.bounds, columns, intercept=True).with_roots(roots))
     if isinstance(fitted, LogisticRegression):
         fitted.classes_, fitted.intercept_ = np.arange(len(fitted.classes)), np.array(record["intercept"])
     else:

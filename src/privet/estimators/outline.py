@@ -36,6 +36,7 @@ from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import RangeFinder
 from privet.preprocessing.centring import Centring
 from privet.preprocessing.scaling import Scaling, given_scaling
+from privet.preprocessing.tails import Root
 from privet.preprocessing.whitening import Whitener
 from privet.privacy import Budget, check_delta
 from privet.problems import Facts
@@ -103,6 +104,7 @@ class Outline:
     alone: Alone | None = None  # what is drawn, if only a constant is learnt
     rate: float = 1.0  # by which the solver samples, and with which a record is in what is learnt from before
     ranging: float = 1.0  # the same for ranges of features; that of the target is read off all records
+    roots: tuple[tuple[int, Root], ...] = ()  # maps of columns with long tails that were learnt before
     blind: bool = False  # whether declared ranges may be far too wide, and nothing would show it
 
     @property

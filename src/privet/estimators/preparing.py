@@ -130,7 +130,8 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
         scaling = scaling_from((np.zeros(columns), np.ones(columns)), columns, intercept=model.fit_intercept)
     for name, (low, high) in found.ranges.items():
         scaling.low[int(name[1:])], scaling.high[int(name[1:])] = low, high
-    scaling = scaling.with_roots(tuple((int(name[1:]), root) for name, root in found.roots.items()))
+    roots = tuple((int(name[1:]), root) for name, root in found.roots.items())
+    scaling = scaling.with_roots((*outline.roots, *roots))
     unsure += found.unsure if model.bounds is None else ()
     if not isinstance(X, np.ndarray | ElsewhereRows):
         scaling = scaling.with_zeros()

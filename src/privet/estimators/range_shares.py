@@ -74,7 +74,8 @@ def range_finder(
     seen = stands_out(len(names), rate * count, noise, model.neighbours)
     share = share_to_see(seen, *_RANGES)
     seen *= math.sqrt(share)
-    tails = model.tails == "bend" and not (sparse or model.inference or model.row_norm is not None)
+    own = sparse or model.inference or model.row_norm is not None or model.solver != "auto"
+    tails = model.tails == "bend" and not own
     finder = RangeFinder(columns=names, hulls=hulls, tails=tails)
     if known is None and rate < 1:
         finder = replace(finder, tail=sample_tail(seen))

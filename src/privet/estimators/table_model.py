@@ -1,6 +1,7 @@
 """From a table and its schema to a private model: plan, fit, predict."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from privet.estimators.table_files import TableFiles
 from privet.estimators.table_outline import checked, estimator_for, opened_columns, table_outline
 from privet.plan import Meter, Plan
 from privet.preprocessing import Schema, SchemaLearner, TableEncoder
-from privet.preprocessing.encoding import feature_names
+from privet.preprocessing.encoding import feature_names, width_of
 from privet.preprocessing.learning import Completed
+from privet.preprocessing.tails import Root, Tails
 from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
 
@@ -42,6 +44,12 @@ class TableModel:
     def plan(self) -> Plan:
         """What training released."""
         return self.estimator.plan_  # type: ignore[no-any-return]  # set by fit
+
+    @property
+    def bent(self) -> dict[str, Root]:
+        """Columns with a long tail that have a second column, and the map that makes it; public."""
+        maps = zip(feature_names(self.schema), self.estimator.transforms_, strict=False)  # the constant is no column
+        return {name: root for name, root in maps if root is not None}
 
     def save(self, folder: str | Path) -> Path:
         """Write model.json into `folder`; JSON, so that loading it runs no code. What it says is of the fit."""
@@ -78,6 +86,7 @@ def plan_table(
     neighbours: Neighbours = "replace_one",
     groups: str | None = None,
     bounds_exact: bool = False,
+    tails: Tails = "clip",
 ) -> Plan:
     """What `fit_table` will release on a table of `records` rows (or people, with `groups`); no table is opened.
 
@@ -90,7 +99,8 @@ def plan_table(
     ('ranges: octaves', 'ranges: bins', 'norms', 'mean', 'centred norms', 'second moment 1', 'whitened norms 1',
      'second moment 2', 'whitened norms 2', 'gradients', 'calibration')
     """
-    return table_outline(checked(schema, groups), records, budget, neighbours, records, groups, bounds_exact)[0].plan
+    given = checked(schema, groups)
+    return table_outline(given, records, budget, neighbours, records, groups, bounds_exact, tails)[0].plan
 
 
 def fit_table(
@@ -102,6 +112,7 @@ def fit_table(
     records: int | None = None,
     groups: str | None = None,
     bounds_exact: bool = False,
+    tails: Tails = "clip",
     account: Any = None,
     random: Random | None = None,
 ) -> TableModel:
@@ -124,6 +135,8 @@ def fit_table(
     records : under "add_remove", a public guess of the number of rows, or of people
     groups : the column that says whose row it is, which is then no feature; the guarantee is for a person with all rows
     bounds_exact : whether declared ranges are to be used as they are; else narrower ones may be learnt inside
+    tails : "clip", or "bend": then columns whose range is learnt and that have a long tail get a second, bent one, as
+        `transforms_` of the model's `estimator` says
     account : a `privet.ledger.Account` to reserve the plan from
     random : the system's, unless for a test; a fixed seed invalidates the guarantee
 
@@ -150,7 +163,7 @@ def fit_table(
             "Expected at least one row, and with groups one that is somebody's, got none: there is nothing to learn "
             "from. Pass rows."
         )
-    outline, learner = table_outline(given, count, budget, neighbours, records, groups, bounds_exact)
+    outline, learner = table_outline(given, count, budget, neighbours, records, groups, bounds_exact, tails)
     if outline.little:
         warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
     meter = Meter(outline.plan, random=random)
@@ -159,6 +172,7 @@ def fit_table(
     if learner is not None and opened is not None:
         learnt = learner.run(opened, meter)
     schema = learnt.schema
+    outline = replace(outline, roots=_placed(schema, learnt.roots))
     made, target = encoded or _encoded(schema, table)
     away = outline.rate < 1 or isinstance(made, ElsewhereRows)
     features = made if away else made.whole()  # where most is learnt from a sample, no copy is needed
@@ -194,6 +208,12 @@ def _opened(table: Any, schema: Schema, groups: str | None) -> Any:
             "it out, or read the table into memory."
         )
     return TableFiles(files, schema)
+
+
+def _placed(schema: Schema, roots: Mapping[str, Root]) -> tuple[tuple[int, Root], ...]:
+    """Maps of columns by the places of their features."""
+    places = np.cumsum([0, *(width_of(column) for column in schema.columns.values())]).tolist()
+    return tuple((places[list(schema.columns).index(name)], root) for name, root in roots.items())
 
 
 def _encoded(schema: Schema, table: Any) -> tuple[Any, Any]:

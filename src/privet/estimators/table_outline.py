@@ -19,6 +19,7 @@ from privet.preprocessing import Category, Schema, SchemaLearner, TableEncoder, 
 from privet.preprocessing.encoding import ends_of, number_ends
 from privet.preprocessing.opened import Opened
 from privet.preprocessing.schema import Column
+from privet.preprocessing.tails import Tails, check_tails
 from privet.privacy import Budget, Neighbours
 from privet.problems.facts import public_count
 
@@ -51,6 +52,7 @@ def _learner(
     neighbours: Neighbours,
     groups: str | None,
     bounds_exact: bool,
+    tails: Tails,
     rate: float,
 ) -> tuple[SchemaLearner | None, float]:
     """Who learns what the schema leaves open, and inside declared ranges where it pays; and the share of the budget.
@@ -64,6 +66,7 @@ def _learner(
     if not hulls and not schema.unknown:
         return None, 0.0
     known: dict[str, Any] = {"groups": groups, "inside": hulls, "records": max(count, 1), "neighbours": neighbours}
+    known["tails"] = tails == "bend"
     learner = SchemaLearner(schema=schema, threshold_delta=check_budget(budget).delta / 10, **known)
     seen = stands_out(1, count, noise, neighbours) / math.sqrt(learner.weight)
     share = share_to_see(seen, *(_OPEN if schema.unknown else _HULLS))
@@ -105,12 +108,14 @@ def table_outline(
     records: int | None,
     groups: str | None,
     bounds_exact: bool,
+    tails: Tails,
 ) -> tuple[Outline, SchemaLearner | None]:
     """The outline of the whole fit, and how the open part of the schema is learnt, for its share of the budget.
 
     While names of categories are not known, nor is how many there are: then they are taken to be `_NAMES`, and the
-    plan does not say how many numbers a release has.
+    plan does not say how many numbers a release has; nor does it where columns may be bent.
     """
+    check_tails(tails)
     nominal = _nominal(schema)
     model = estimator_for(nominal, budget, neighbours, records)
     model._check()
@@ -123,14 +128,14 @@ def table_outline(
         people=groups is not None,
     )
     rate = sample_rate(model, size, model._loss(size.classes), known, known / whole_noise(budget, neighbours))
-    learner, share = _learner(schema, known, budget, neighbours, groups, bounds_exact, rate)
+    learner, share = _learner(schema, known, budget, neighbours, groups, bounds_exact, tails, rate)
     before: tuple[Release, ...] = ()
     if learner is not None:
         what, public = "the open part of the schema", "write ranges and values into the schema"
         all_of_it, most = whole_noise(budget, neighbours), 2.0**16
         noise = share_noise(all_of_it, share, budget.epsilon, most=most, what=what, public=public)
         before = learner.releases(noise_multiplier=noise)
-    size = replace(size, exact=not (learner is not None and learner.names))
+    size = replace(size, exact=learner is None or not (learner.names or (learner.tails and learner.numbers)))
     found = outlined(model, size, before=before, draws=False)
     hulls = set() if bounds_exact else set(_hulls(schema)) - set(learner.inside if learner else ())
     unseen = found.centring is not None and not found.centring.norm_share

@@ -1,7 +1,8 @@
 """The unknown part of a schema, learnt in one private release that is planned before the table is opened."""
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privet.accounting import calibrate
@@ -18,6 +19,7 @@ from privet.preprocessing.encoding import ends_of
 from privet.preprocessing.opened import Opened
 from privet.preprocessing.ranges import RangeFinder
 from privet.preprocessing.schema import Category, Column, Schema, Target
+from privet.preprocessing.tails import Root
 from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours
 from privet.randomness import Random
 from privet.sampling import Poisson
@@ -40,10 +42,11 @@ class LearntSchema:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Completed:
-    """A complete schema, and the columns of which counts that stand out of the noise said nothing; public."""
+    """A complete schema, the columns of which counts said nothing, and maps of those with long tails; public."""
 
     schema: Schema
     unsure: tuple[str, ...]
+    roots: Mapping[str, Root] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +59,7 @@ class SchemaLearner:
     names the column that says whose row it is: then one row of each person, drawn at random, is learnt from, and a
     record is a person. `records`, a public number, and `neighbours` say how fine ranges are worth learning. With a
     `rate` below 1, ranges of features are learnt from a sample in which each record is by itself with that probability,
-    drawn beside the data (docs/proofs/whitening.md, section 6).
+    drawn beside the data (docs/proofs/whitening.md, section 6). With `tails`, long ones of features are looked for.
 
     Examples
     --------
@@ -75,6 +78,7 @@ class SchemaLearner:
     records: int | None = None
     neighbours: Neighbours = "replace_one"
     rate: float = 1.0
+    tails: bool = False
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -152,6 +156,7 @@ class SchemaLearner:
         """Learn from what was read, and complete the schema, which is then public."""
         facts: dict[str, Any] = {}
         unsure: tuple[str, ...] = ()
+        roots: dict[str, Root] = {}
         rows = None if opened.people is None else one_row_each(opened.people, meter.random)
         some = self._sample(opened, meter) if self.rate < 1 and self.numbers else rows
         for finder, places, rate in (
@@ -162,12 +167,13 @@ class SchemaLearner:
                 learnt = finder.learn(opened.numbers(finder.columns, places), meter, rate=rate)
                 facts.update({name: {"low": low, "high": high} for name, (low, high) in learnt.ranges.items()})
                 unsure += tuple(name for name in learnt.unsure if name in self.schema.unknown)
+                roots.update(learnt.roots)
         if self.names:
             codes = {name: opened.columns[name] if rows is None else opened.columns[name][rows] for name in self.names}
             listed = self._names.run(codes, opened.names, meter)
             facts.update({name: {"values": found} for name, found in listed.items()})
             unsure += tuple(name for name, found in listed.items() if not found)
-        return Completed(schema=self._completed(facts), unsure=unsure)
+        return Completed(schema=self._completed(facts), unsure=unsure, roots=roots)
 
     def _sample(self, opened: Opened, meter: Meter) -> IntArray | None:
         """The places of a sample; refused where it is not proven to cost no more than all records."""
@@ -206,7 +212,8 @@ class SchemaLearner:
         facts = self._facts
         log = frozenset(name for name in columns if getattr(facts[name], "log", False))
         hulls = tuple(ends_of(facts[name]) if name in self.inside else None for name in columns)  # type: ignore[arg-type]
-        return RangeFinder(columns=columns, log=log, tail=self.tail, what=what, hulls=hulls)
+        tails = self.tails and what == "ranges"
+        return RangeFinder(columns=columns, log=log, tail=self.tail, what=what, hulls=hulls, tails=tails)
 
     @property
     def _names(self) -> NameFinder:
