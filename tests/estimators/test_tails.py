@@ -65,13 +65,24 @@ def test_several_classes_have_bent_columns_too() -> None:
     "given", [{"inference": 0.5}, {"bounds": (-1e4, 1e4), "bounds_exact": True}, {"row_norm": 1e4}]
 )
 def test_nothing_is_bent_where_it_would_not_be_honest(given: dict[str, Any]) -> None:
-    """With intervals, exact bounds, a bound on rows, and of sparse tables, a fit is as with "clip"."""
+    """With intervals, exact bounds, a bound on rows, a named solver, and of sparse tables, a fit is as with "clip"."""
     for table in (X, sparse.csr_matrix(X)) if not given.get("inference") else (X,):
         bend, clip = (line(tails=tails, **given).fit(table, Y) for tails in ("bend", "clip"))
         assert bend.transforms_ == (None,) * 3
         assert np.array_equal(bend.coef_, clip.coef_)
         assert bend.plan_ == clip.plan_
     assert line(tails="bend").fit(sparse.csr_matrix(X), Y).transforms_ == (None,) * 3
+    assert line(tails="bend", solver="gradient").fit(X, Y).transforms_ == (None,) * 3
+
+
+def test_nothing_is_bent_where_the_solver_samples() -> None:
+    """The plan of a tall table, by its rows or its schema, is the one of "clip"; of a shorter one it is not."""
+    budget = Budget(epsilon=8, delta=1e-8)
+    for rows, same in ((1_200_000, True), (6_000, False)):
+        plans = [line(delta=1e-8, tails=tails).plan(records=rows, columns=2) for tails in ("clip", "bend")]
+        tables = [plan_table(SCHEMA, records=rows, budget=budget, tails=tails) for tails in ("clip", "bend")]
+        assert (plans[0] == plans[1]) == same
+        assert (tables[0] == tables[1]) == same
 
 
 def test_declared_ranges_are_bent_by_what_is_learnt_inside() -> None:

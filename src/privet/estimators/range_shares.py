@@ -60,7 +60,7 @@ def range_finder(
     Declared ranges of [0, 1] and [−1, 1] are used as they are: those of indicators, or of what somebody has scaled. The
     third is the chance with which a record is in the sample that they are learnt from; `rate` is that of the solver.
     """
-    names = tuple(f"x{j}" for j in range(columns))
+    names, solved_by = tuple(f"x{j}" for j in range(columns)), rate
     hulls: tuple[tuple[float, float], ...] = ()
     if known is not None:
         open_ = open_columns(known)
@@ -74,8 +74,7 @@ def range_finder(
     seen = stands_out(len(names), rate * count, noise, model.neighbours)
     share = share_to_see(seen, *_RANGES)
     seen *= math.sqrt(share)
-    own = sparse or model.inference or model.row_norm is not None or model.solver != "auto"
-    tails = model.tails == "bend" and not own
+    tails = model.tails == "bend" and solved_by == 1 and not sparse and _may_bend(model)
     finder = RangeFinder(columns=names, hulls=hulls, tails=tails)
     if known is None and rate < 1:
         finder = replace(finder, tail=sample_tail(seen))
@@ -86,6 +85,11 @@ def open_columns(known: Scaling) -> BoolArray:
     """Declared columns inside whose range another may be looked for: not [0, 1], [−1, 1], nor a single number."""
     own = (known.high == 1) & ((known.low == 0) | (known.low == -1))
     return np.asarray((known.low < known.high) & ~own)
+
+
+def _may_bend(model: "PrivateLinearModel") -> bool:
+    """Whether a column more is proven, and honest: intervals are of one, and a named solver is for those declared."""
+    return model.solver == "auto" and model.row_norm is None and not model.inference
 
 
 def _pays(model: "PrivateLinearModel", seen: float, least: float = _INSIDE) -> bool:

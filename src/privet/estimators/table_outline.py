@@ -66,7 +66,7 @@ def _learner(
     if not hulls and not schema.unknown:
         return None, 0.0
     known: dict[str, Any] = {"groups": groups, "inside": hulls, "records": max(count, 1), "neighbours": neighbours}
-    known["tails"] = tails == "bend"
+    known["tails"] = tails == "bend" and rate == 1
     learner = SchemaLearner(schema=schema, threshold_delta=check_budget(budget).delta / 10, **known)
     seen = stands_out(1, count, noise, neighbours) / math.sqrt(learner.weight)
     share = share_to_see(seen, *(_OPEN if schema.unknown else _HULLS))
