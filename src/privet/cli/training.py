@@ -27,6 +27,13 @@ _neighbours = click.option(
 _groups = click.option(
     "--groups", help="The column that says whose row it is: then the promise is for a person with all rows."
 )
+_tails = click.option(
+    "--tails",
+    type=click.Choice(["clip", "bend"]),
+    default="clip",
+    show_default=True,
+    help="What is done about long tails: values are kept to their range, or a bent column is added.",
+)
 _table = click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a folder, or a pattern of several
 
@@ -46,13 +53,7 @@ _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a 
 @_neighbours
 @click.option("--records", type=int, help="Under add_remove, a public guess of the number of rows, or of people.")
 @_groups
-@click.option(
-    "--tails",
-    type=click.Choice(["clip", "bend"]),
-    default="clip",
-    show_default=True,
-    help="What is done about long tails: values are kept to their range, or a bent column is added.",
-)
+@_tails
 @click.option(
     "--engine",
     type=click.Choice(["stream", "dask", "spark"]),
@@ -173,6 +174,7 @@ def _words(found: list[Any]) -> str:
 @_delta
 @_neighbours
 @_groups
+@_tails
 @click.option("--json", "as_json", is_flag=True, help="The plan in JSON, to keep.")
 def plan(
     schema_file: Path,
@@ -181,6 +183,7 @@ def plan(
     delta: float,
     neighbours: Neighbours,
     groups: str | None,
+    tails: Literal["clip", "bend"],
     as_json: bool,
 ) -> None:
     """Say what `privet fit` would release, each release with its noise and its share; no table is opened."""
@@ -189,7 +192,8 @@ def plan(
     from privet.preprocessing import read_schema
 
     budget = Budget(epsilon=epsilon, delta=delta)
-    made = plan_table(read_schema(schema_file), records=records, budget=budget, neighbours=neighbours, groups=groups)
+    known: dict[str, Any] = {"neighbours": neighbours, "groups": groups, "tails": tails}
+    made = plan_table(read_schema(schema_file), records=records, budget=budget, **known)
     click.echo(plan_to_json(made) if as_json else str(made))
 
 
