@@ -100,7 +100,7 @@ def test_declared_ranges_are_bent_by_what_is_learnt_inside() -> None:
 def test_tails_of_another_kind_are_refused() -> None:
     """Before anything is read."""
     with pytest.raises(InvalidParameter, match="tails"):
-        line(tails="log").fit(None, None)
+        line(tails="log").fit(None, None)  # type: ignore[arg-type]  # which is what is refused
 
 
 def test_a_fit_of_files_is_the_fit_in_memory(tmp_path: Path) -> None:

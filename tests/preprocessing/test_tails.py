@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +64,7 @@ def test_bent_features_stand_behind_the_others_within_their_norm() -> None:
     )
 
 
-COLUMNS = {
+COLUMNS: dict[str, tuple[Callable[[np.random.Generator], Any], bool]] = {
     "normal": (lambda rng: rng.normal(3, 2, 20_000), False),  # about 0, its octaves may look long
     "far from 0": (lambda rng: rng.normal(1000, 30, 20_000), False),
     "uniform": (lambda rng: rng.uniform(0, 9, 20_000), False),
