@@ -1,7 +1,5 @@
-"""Blocks of raw rows: from Parquet files, decoded as they are asked for, or from mapped files of a sample."""
+"""Blocks of raw rows: from Parquet files or files of cells, decoded as they are asked for, or from mapped files of a sample."""
 
-import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +12,9 @@ from privet.data.cells import Reader
 from privet.data.columns import cells_of
 from privet.data.elsewhere import THE_BLOCK, Later
 from privet.data.floats import FrameRows
-from privet.engines.part import Fingerprint, Part
+from privet.engines.part import Part
+from privet.engines.raw_files import mapped_batch, write_batch
 from privet.engines.sources import source_blocks
-from privet.errors import EngineFailure
 
 _BYTES = 1 << 26  # of floats that are decoded together
 
@@ -74,7 +72,7 @@ class TargetColumn:
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """Blocks of rows of Parquet files; `rows` and `targets` make features and targets of a frame of some columns.
+    """Blocks of rows of a source; `rows` and `targets` make features and targets of a frame of some columns.
 
     What cannot be read is missing there: they are of the rooms that judge each cell alone.
     """
@@ -105,26 +103,13 @@ def write_block(block: Block, folder: Path) -> Part:
         "target": pa.array(np.asarray(block.target, dtype=np.float64)),
     }
     batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-    path = folder / f"{uuid.uuid4().hex}.raw"
-    try:
-        with (
-            open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file,
-            pa.ipc.new_file(file, batch.schema) as writer,
-        ):
-            writer.write_batch(batch)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise EngineFailure(f"""Expected room for rows in {str(folder)!r}, got {type(error).__name__}: what was charged
-            stays charged. Free some space, or name another folder.""") from None
-    return Part(str(path), Fingerprint.of(str(path)))
+    return write_batch(batch, folder, ".raw")
 
 
 def written_block(part: Part, needs: frozenset[Any]) -> Iterator[Block]:
     """The block that a file holds, mapped."""
-    import pyarrow as pa
-
     part.check()
-    batch = pa.ipc.open_file(pa.memory_map(part.path)).get_batch(0)
+    batch = mapped_batch(part)
     rows = batch.column("rows")
     table: Vector = rows.values.to_numpy().reshape(len(rows), rows.type.list_size)
     yield Block(table=table, target=batch.column("target").to_numpy(), count=len(rows))

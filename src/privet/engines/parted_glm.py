@@ -11,7 +11,7 @@ from privet.data.floats import FrameRows
 from privet.engines.cache import Cache
 from privet.engines.engine import Engine, Stream
 from privet.engines.part import Part
-from privet.engines.sources import source_blocks, source_parts
+from privet.engines.sources import source_blocks, source_header, source_parts
 from privet.engines.tasks import encode
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
@@ -101,9 +101,7 @@ def parted_glm(
 
 def feature_columns(part: Part, y: str, columns: Sequence[str] | None, groups: str | None) -> tuple[str, ...]:
     """The columns of features: those named, or all but the labels' and the groups'; public."""
-    import pyarrow.parquet as pq
-
-    present = pq.read_schema(part.path).names
+    present = source_header(part).schema.names
     others = (y,) if groups is None else (y, groups)
     names = tuple(name for name in present if name not in others) if columns is None else tuple(columns)
     for name in (*names, *others):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.arrays import IntArray
+from privet.data.cells import Numbers
 from privet.data.elsewhere import ElsewhereRows
 from privet.data.floats import FrameRows
 from privet.engines.block_source import BlockSource
@@ -30,12 +31,13 @@ def file_records(model: "PrivateLinearModel", X: Any, y: Any, sample_weight: Any
     """The records of a table in files, of which headers and, if it is public, their number are looked at."""
     _check(model, y, sample_weight, groups)
     files: Files = as_files(X)  # type: ignore[assignment]  # the caller has asked
-    parts, cache = files.opened()
+    reader = model._target_reader()
+    parts, cache = files.opened(beside=(y,), texts=() if isinstance(reader, Numbers) else (y,))
     names = feature_columns(parts[0], y, None, None)
     header = source_header(parts[0])
     FrameRows(header.select(list(names)))  # refuses columns that are declared to be no numbers
     counts = source_counts(parts)
-    opener = FileRows(names, y, TargetColumn(y, model._target_reader()))
+    opener = FileRows(names, y, TargetColumn(y, reader))
     model._read_target(header.column(y), 0)  # refuses what is declared to be no target
     source = BlockSource(files.engine, parts, opener, counts, cache)
     model.feature_names_in_ = np.array(names, dtype=object)

@@ -19,7 +19,7 @@ from privet.errors import InvalidParameter
 from privet.preprocessing import Category, Schema, TableEncoder, encode_target
 from privet.preprocessing.encoded_rows import EncodedRows
 from privet.preprocessing.opened import Opened
-from privet.preprocessing.schema import Target
+from privet.preprocessing.schema import Column, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,13 @@ class _Numbers:
 
 
 class TableFiles:
-    """A table in files that was opened: headers and footers were read, no row."""
+    """A table in files that was opened: headers and footers were read, no row, but of CSV files."""
 
     def __init__(self, files: Files, schema: Schema) -> None:
-        parts, self._cache = files.opened()
-        header, names = source_header(parts[0]), [*schema.columns, schema.known_target.column]
+        facts = {**schema.columns, schema.known_target.column: schema.known_target}
+        texts, names = [name for name, fact in facts.items() if _is_text(fact)], list(facts)
+        parts, self._cache = files.opened(columns=names, texts=texts)
+        header = source_header(parts[0])
         check_header(header, names)
         read(header, {name: Numbers() for name in names})  # refuses, by declared types, before anything is charged
         self._engine, self._parts, self.counts = files.engine, parts, source_counts(parts)
@@ -83,14 +85,25 @@ class TableFiles:
         """Columns of numbers, to learn from; names of categories are not learnt in files."""
         facts = {**schema.columns, schema.known_target.column: schema.known_target}
         for name in names:
-            fact = facts[name]
-            if isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label"):
+            if _is_text(facts[name]):
                 raise InvalidParameter(
                     f"Expected values=[...] for the column {name!r} of a table in files, got none: names do not come "
                     "here to be learnt. Write the public list into the schema."
                 )
         columns = tuple(names)
         return FileColumns(columns={}, names={}, people=None, known=columns, table=self)
+
+
+def learns_names(schema: Schema) -> bool:
+    """Whether names of some category are not declared."""
+    return any(
+        _is_text({**schema.columns, t.column: t}[name]) for t in [schema.known_target] for name in schema.unknown
+    )
+
+
+def _is_text(fact: Column | Target) -> bool:
+    """Whether cells of a column are names, not numbers."""
+    return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)

@@ -1,7 +1,9 @@
 """From a table and its schema to a private model: plan, fit, predict."""
 
+import os
 import warnings
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,12 @@ from privet.arrays import Vector
 from privet.data import grouped_by
 from privet.data.elsewhere import ElsewhereRows
 from privet.engines.files import as_files
+from privet.engines.sources import are_csv
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.doubts import Doubts
 from privet.estimators.reserving import reserve
-from privet.estimators.table_files import TableFiles
+from privet.estimators.table_files import TableFiles, learns_names
 from privet.estimators.table_outline import checked, estimator_for, opened_columns, table_outline
 from privet.plan import Meter, Plan
 from privet.preprocessing import Schema, SchemaLearner, TableEncoder
@@ -117,7 +120,7 @@ def fit_table(
 
     Parameters
     ----------
-    table : a data frame, dict of columns, list of dicts, or path of a CSV file; or Parquet files, by their path or as
+    table : a data frame, dict of columns or list of dicts; or CSV or Parquet files, by their path or as
         `privet.engines.Files`, which are never in memory whole; private
     schema : the public facts, with a target
     budget, neighbours : what the model shall satisfy
@@ -184,9 +187,12 @@ def _stated(guarantee: Guarantee, given: Schema, learner: SchemaLearner | None) 
 
 
 def _opened(table: Any, schema: Schema, groups: str | None) -> Any:
-    """The table, or if it is in files, those."""
+    """The table, or if it is in files, those; one CSV file for what is not done on files is read into memory."""
     files = as_files(table)
     if files is None:
+        return table
+    csv = isinstance(table, str | PathLike) and os.path.isfile(table) and are_csv([os.fspath(table)])
+    if csv and (groups is not None or learns_names(schema)):
         return table
     if groups is not None:
         raise InvalidParameter(
