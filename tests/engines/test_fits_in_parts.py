@@ -116,7 +116,9 @@ def test_a_fit_of_a_tall_table_samples_the_same_records(tmp_path: Path) -> None:
     [
         ({"y": [1, 2]}, "name of a column"),
         ({"groups": ["a"]}, "no groups"),
-        ({"sample_weight": [1.0]}, "no sample_weight"),
+        ({"sample_weight": [1.0]}, "name of a column"),
+        ({"sample_weight": "y"}, "each once"),
+        ({"sample_weight": "nothing"}, "one column 'nothing'"),
         ({"y": "nothing"}, "one column 'nothing'"),
     ],
 )

@@ -51,6 +51,10 @@ class Source(ABC):
     def totals(self, asked: Sequence[Later]) -> list[NDArray[np.int64]]:
         """For each function, which must be of whole numbers, the sum over all blocks. Private."""
 
+    def largest(self, asked: Later) -> float:
+        """The largest value over all blocks of a function that has one value a block. Private."""
+        raise NotImplementedError
+
 
 class Elsewhere(NDArrayOperatorsMixin):
     """One number a record, of records that are elsewhere; private. Arithmetic on it is written down, not done.

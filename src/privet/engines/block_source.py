@@ -58,6 +58,9 @@ class BlockSource(Source):
         answers = self.engine.run(_Count(tuple(asked), self.opener), bunched(self.parts, self.engine.cores))
         return [np.sum([answer[i] for answer in answers], axis=0) for i in range(len(asked))]
 
+    def largest(self, asked: Later) -> float:
+        return max(self.engine.run(_Largest(asked, self.opener), bunched(self.parts, self.engine.cores)))
+
     def sampled(self, places: IntArray | None, cache: Cache) -> "BlockSource":
         """The records at some places, or all of them, as rows that are mapped and no longer decoded."""
         dealt_out = [None] * len(self.parts) if places is None else dealt(np.sort(places), self.counts)
@@ -116,6 +119,21 @@ class _Count:
 
     def __repr__(self) -> str:
         return "Count(...)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Largest:
+    """The largest value of a function of blocks."""
+
+    asked: Later
+    opener: Opener
+
+    def __call__(self, parts: Sequence[Part]) -> float:
+        needs = needed([self.asked])
+        return max(float(self.asked.of(block)) for part in parts for block in self.opener(part, needs))
+
+    def __repr__(self) -> str:
+        return "Largest(...)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,4 +1,4 @@
-"""Blocks of raw rows: from Parquet files or files of cells, decoded as they are asked for, or from mapped files of a sample."""
+"""Blocks of raw rows: from a source, decoded as they are asked for, or from mapped files of a sample."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from privet.arrays import IntArray, Vector
-from privet.data.cells import Reader
+from privet.data.cells import Numbers, Reader
 from privet.data.columns import cells_of
 from privet.data.elsewhere import THE_BLOCK, Later
 from privet.data.floats import FrameRows
@@ -21,11 +21,12 @@ _BYTES = 1 << 26  # of floats that are decoded together
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Block:
-    """Some records: features and targets, as far as they were asked for. Private."""
+    """Some records: features, targets and weights, if there are any, as far as they were asked for. Private."""
 
     table: Any
     target: Any
     count: int
+    weight: Any = None
 
 
 def features_of(block: Block) -> Any:
@@ -38,14 +39,19 @@ def target_of(block: Block) -> Any:
     return block.target
 
 
-FEATURES, TARGET = Later(features_of, (THE_BLOCK,)), Later(target_of, (THE_BLOCK,))
-ALL = frozenset({features_of, target_of})
+def weight_of(block: Block) -> Any:
+    """The weights, as they were given."""
+    return block.weight
+
+
+FEATURES, TARGET, WEIGHT = (Later(each, (THE_BLOCK,)) for each in (features_of, target_of, weight_of))
+ALL = frozenset({features_of, target_of, weight_of})
 Opener = Callable[[Part, frozenset[Any]], Iterator[Block]]
 """From a part to its blocks, in order, with what is needed of them; a value that can be sent."""
 
 
 def needed(asked: Sequence[Any]) -> frozenset[Any]:
-    """Which of `features_of` and `target_of` some functions of a block will call; public.
+    """Which of `features_of`, `target_of` and `weight_of` some functions of a block will call; public.
 
     Examples
     --------
@@ -81,15 +87,19 @@ class FileRows:
     target: str
     targets: Callable[[Any], Any]
     rows: Callable[[Any], Any] = FrameRows
+    weights: str | None = None
 
     def __call__(self, part: Part, needs: frozenset[Any]) -> Iterator[Block]:
         part.check()
         names = [*self.columns] if features_of in needs else []
+        weighted = self.weights is not None and weight_of in needs
         names += [self.target] if (target_of in needs or not names) and self.target not in names else []
+        names += [self.weights] if weighted else []  # type: ignore[list-item]
         for frame in source_blocks(part, names, rows=max(1 << 12, _BYTES // (8 * len(names)))):
             table = self.rows(frame.select(list(self.columns))) if features_of in needs else None
             target = self.targets(frame) if target_of in needs else None
-            yield Block(table=table, target=target, count=frame.num_rows)
+            weight = Numbers().read(cells_of(frame.column(self.weights), name="sample_weight")) if weighted else None
+            yield Block(table=table, target=target, count=frame.num_rows, weight=weight)
         part.check()
 
 
@@ -102,6 +112,8 @@ def write_block(block: Block, folder: Path) -> Part:
         "rows": pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1]),
         "target": pa.array(np.asarray(block.target, dtype=np.float64)),
     }
+    if block.weight is not None:
+        columns["weight"] = pa.array(block.weight)
     batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
     return write_batch(batch, folder, ".raw")
 
@@ -112,9 +124,11 @@ def written_block(part: Part, needs: frozenset[Any]) -> Iterator[Block]:
     batch = mapped_batch(part)
     rows = batch.column("rows")
     table: Vector = rows.values.to_numpy().reshape(len(rows), rows.type.list_size)
-    yield Block(table=table, target=batch.column("target").to_numpy(), count=len(rows))
+    weight = batch.column("weight").to_numpy() if "weight" in batch.schema.names else None
+    yield Block(table=table, target=batch.column("target").to_numpy(), count=len(rows), weight=weight)
 
 
 def chosen(block: Block, places: IntArray) -> Block:
     """The records at some places of a block."""
-    return Block(table=block.table[places], target=block.target[places], count=len(places))
+    weight = None if block.weight is None else block.weight[places]
+    return Block(table=block.table[places], target=block.target[places], count=len(places), weight=weight)

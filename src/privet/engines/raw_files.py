@@ -1,7 +1,8 @@
-"""Rows as they are in Arrow files: one batch a file, for its owner alone, mapped into memory."""
+"""Rows as they are in Arrow files, for their owner alone, mapped into memory."""
 
 import os
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,21 @@ def write_batch(batch: Any, folder: Path, ending: str) -> Part:
     >>> mapped_batch(part).num_rows
     2
     """
+    return write_batches([batch], folder, ending)
+
+
+def write_batches(batches: Sequence[Any], folder: Path, ending: str) -> Part:
+    """The same, with several batches of the same columns in one file."""
     import pyarrow as pa
 
     path = folder / f"{uuid.uuid4().hex}{ending}"
     try:
         with (
             open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file,
-            pa.ipc.new_file(file, batch.schema) as writer,
+            pa.ipc.new_file(file, batches[0].schema) as writer,
         ):
-            writer.write_batch(batch)
+            for batch in batches:
+                writer.write_batch(batch)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise EngineFailure(f"""Expected room for rows in {str(folder)!r}, got {type(error).__name__}: what was charged
@@ -35,8 +42,8 @@ def write_batch(batch: Any, folder: Path, ending: str) -> Part:
     return Part(str(path), Fingerprint.of(str(path)))
 
 
-def mapped_batch(part: Part) -> Any:
-    """The batch that a file holds, mapped. Private."""
+def mapped_batch(part: Part, place: int = 0) -> Any:
+    """The batch that a file holds, or one of several, mapped. Private."""
     import pyarrow as pa
 
-    return pa.ipc.open_file(pa.memory_map(part.path)).get_batch(0)
+    return pa.ipc.open_file(pa.memory_map(part.path)).get_batch(place)

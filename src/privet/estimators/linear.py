@@ -24,7 +24,7 @@ from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
-from privet.estimators.reading import file_records, in_files, people_of, records_elsewhere
+from privet.estimators.reading import by_name, file_records, in_files, people_of, records_elsewhere
 from privet.estimators.reserving import randomness, reserve, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
@@ -152,7 +152,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Train on private rows `X`, targets `y` and weights; `guarantee_` says what that promises.
 
-        With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
+        With `groups`, a private label a row of whose it is, the promise is for a person with all rows. Of a frame, or a
+        table in files, targets, weights and labels may be given as names of columns, which are then no features.
         """
         with undone_on_failure(self):
             self._check()
@@ -193,6 +194,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             return records_elsewhere(self, X, each_alone(self._target_reader().read, y))
         if in_files(X):
             return file_records(self, X, y, sample_weight, groups)
+        X, y, sample_weight, groups = by_name(X, y, sample_weight, groups)
         if y is None:
             raise InvalidParameter(
                 f"Expected labels: {type(self).__name__} requires y to be passed, but the target y is None. "

@@ -238,8 +238,12 @@ class Preparation:
 def sampled_parts(data: Records, places: IntArray | None) -> Records:
     """The records at some places of a table in parts, or all, as rows that need not be decoded again."""
     source: Any = data.table.source
-    rows, target = source.sampled(places, source.cache.beside()).numbers(data.table.shape[1])
-    return replace(data, table=rows, target=target)
+    found = source.sampled(places, source.cache.beside())
+    rows, target = found.numbers(data.table.shape[1])
+    weights: Any = data.weights
+    if weights is not None:  # the same function of another source's blocks
+        weights = replace(weights, values=Elsewhere(found, weights.values.later, len(target)))
+    return replace(data, table=rows, target=target, weights=weights)
 
 
 def problem_in_parts(data: Records, scaling: Scaling, posed: Posed, *, alpha: float, once: bool) -> PartedProblem:
@@ -247,7 +251,8 @@ def problem_in_parts(data: Records, scaling: Scaling, posed: Posed, *, alpha: fl
     parts = {name: getattr(posed, name) for name in _A_RECORD}
     later: Any = {name: each.later if isinstance(each, Elsewhere) else each for name, each in parts.items()}
     prepare = Preparation(scaling=scaling, posed=replace(posed, outside=None, **later), alpha=alpha)
-    nobody = Block(table=np.full((1, data.table.shape[1]), np.nan), target=np.full(1, np.nan), count=1)
+    none = np.full(1, np.nan)
+    nobody = Block(table=np.full((1, data.table.shape[1]), np.nan), target=none, count=1, weight=none)
     source: Any = data.table.source
     found = source.asked(prepare) if once else source.encoded(prepare, source.cache.beside())
     return PartedProblem(prepare(nobody), found)
