@@ -194,12 +194,50 @@ def test_a_table_in_files_is_fitted_as_in_memory(tmp_path: Path, records: int, o
         assert (model.plan, model.guarantee) == (found[0].plan, found[0].guarantee)
 
 
-def test_names_are_not_learnt_in_files(tmp_path: Path) -> None:
-    """A category without its list of values is refused by name before a row is read."""
-    pq.write_table(pa.table({"job": ["Jane Doe"], "y": [1]}), tmp_path / "a.parquet")
+@pytest.mark.medium
+@pytest.mark.parametrize("neighbours", ["replace_one", "add_remove"])
+def test_names_in_files_are_learnt_as_in_memory(tmp_path: Path, neighbours: Any) -> None:
+    """Categories and labels without their values: the names shown, and all that follows, are those in memory."""
+    rng = np.random.default_rng(3)
+    records = 6_000
+    code = rng.integers(0, 4, size=records)
+    job = np.array(["baker", " smith ", "Jane Doe's own", "judge"], dtype=object)[np.where(code == 2, 0, code)]
+    job[[11, 4_000]] = "Jane Doe's own", None
+    table = {
+        "age": rng.normal(40, 12, size=records).tolist(),
+        "code": [None if i == 7 else c for i, c in enumerate(code.tolist())],  # names that are whole numbers
+        "job": job.tolist(),
+        "ill": np.where(code + rng.normal(size=records) > 1.5, "yes", "no").tolist(),
+    }
+    columns = {"age": Number(), "code": Category(), "job": Category(missing="indicator")}
+    schema = Schema(columns=columns, target=Target(column="ill", kind="label"))
+    for i, part in enumerate((slice(0, 1000), slice(1000, None))):
+        pq.write_table(pa.table({name: cells[part] for name, cells in table.items()}), tmp_path / f"{i}.parquet")
+    pa.table(table).to_pandas().astype({"code": "Int64"}).to_csv(tmp_path / "all.csv", index=False)
+    known: Any = {"budget": Budget(epsilon=4, delta=1e-6), "neighbours": neighbours}
+    known |= {"records": records} if neighbours == "add_remove" else {}
+    found = [
+        fit_table(rows, schema, random=fixed_seed_invalidates_guarantee(9), **known)
+        for rows in (table, Files(tmp_path, engine=Pickled(2, twice=True)), tmp_path / "all.csv")
+    ]
+    assert found[0].schema.columns["job"].values == ("baker", "judge", "smith")
+    assert found[0].schema.columns["code"].values == ("0", "1", "2", "3")
+    for model in found[1:]:
+        assert np.array_equal(model.estimator.coef_, found[0].estimator.coef_)
+        assert model.schema == found[0].schema
+        assert (model.plan, model.guarantee) == (found[0].plan, found[0].guarantee)
+
+
+def test_nobodys_name_shows(tmp_path: Path) -> None:
+    """Neighbours: a name that one record alone holds, whatever it is, is not shown, and raises nothing."""
+    odd = ["Jane Doe", "x" * 100_000, "", " ", "\x00", "1e400", None]
+    budget = Budget(epsilon=2, delta=1e-6)
     schema = Schema(columns={"job": Category()}, target=Target(column="y", kind="label", values=("0", "1")))
-    with pytest.raises(InvalidParameter, match="'job'"):
-        fit_table(tmp_path / "a.parquet", schema, budget=Budget(epsilon=1, delta=1e-6))
+    for i, name in enumerate(odd):
+        file = tmp_path / f"{i}.parquet"
+        pq.write_table(pa.table({"job": ["baker", "smith"] * 400 + [name], "y": ["0", "1"] * 400 + ["0"]}), file)
+        model = fit_table(file, schema, budget=budget, random=fixed_seed_invalidates_guarantee(i))
+        assert model.schema.columns["job"].values == ("baker", "smith")
 
 
 def test_columns_of_a_table_are_refused_before_an_account_is_charged(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A table in parts, as numbers that are elsewhere: counted, sampled, posed as a problem, encoded; on any engine."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from privet.engines.blocks_of_rows import (
     Block,
     Opener,
     chosen,
+    features_of,
     needed,
     write_block,
     written_block,
@@ -57,6 +59,14 @@ class BlockSource(Source):
     def totals(self, asked: Sequence[Later]) -> list[IntArray]:
         answers = self.engine.run(_Count(tuple(asked), self.opener), bunched(self.parts, self.engine.cores))
         return [np.sum([answer[i] for answer in answers], axis=0) for i in range(len(asked))]
+
+    def met(self, columns: int) -> list[dict[str, int]]:
+        """For each of so many columns of names, those that records hold, and how many do; of `NameCounts`."""
+        found = [Counter[str]() for _ in range(columns)]
+        for answer in self.engine.run(_Meet(self.opener, columns), bunched(self.parts, self.engine.cores)):
+            for total, each in zip(found, answer, strict=True):
+                total.update(each)
+        return [dict(each) for each in found]
 
     def largest(self, asked: Later) -> float:
         return max(self.engine.run(_Largest(asked, self.opener), bunched(self.parts, self.engine.cores)))
@@ -119,6 +129,25 @@ class _Count:
 
     def __repr__(self) -> str:
         return "Count(...)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Meet:
+    """Names of columns, and how many records hold each, of blocks whose features are such counts."""
+
+    opener: Opener
+    columns: int
+
+    def __call__(self, parts: Sequence[Part]) -> list[Counter[str]]:
+        found = [Counter[str]() for _ in range(self.columns)]
+        for part in parts:
+            for block in self.opener(part, frozenset({features_of})):
+                for total, each in zip(found, block.table, strict=True):
+                    total.update(each)
+        return found
+
+    def __repr__(self) -> str:
+        return "Meet(...)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

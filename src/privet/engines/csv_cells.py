@@ -34,11 +34,10 @@ class ReadCells:
         file.check()
         readers: dict[str, Any] = {name: Numbers() for name in self.numbers} | {name: Texts() for name in self.texts}
         rows = max(1 << 12, _BYTES // (8 * len(readers)))
-        said = ""
-        found = []
+        found, said = list[Part](), ""
         try:
-            for block in csv_blocks(file.path, readers, rows=rows, letters=_BYTES):
-                found.append(write_batch(_batch(block, self.texts), Path(self.folder), CELLS))
+            blocks = csv_blocks(file.path, readers, rows=rows, letters=_BYTES)
+            found = [write_batch(_batch(block, self.texts), Path(self.folder), CELLS) for block in blocks]
         except (OSError, EOFError, zlib.error) as error:  # of the disk, or of what was compressed
             said = type(error).__name__
         if said:  # out here, so that nothing is chained to it

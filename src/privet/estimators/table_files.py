@@ -8,15 +8,16 @@ import numpy as np
 
 from privet.arrays import IntArray
 from privet.data import read
-from privet.data.cells import Numbers
+from privet.data.cells import Names, Numbers
 from privet.data.elsewhere import Elsewhere, ElsewhereRows
 from privet.data.tables import check_header
 from privet.engines.block_source import BlockSource
 from privet.engines.blocks_of_rows import FileRows
 from privet.engines.files import Files
 from privet.engines.sources import source_counts, source_header
-from privet.errors import InvalidParameter
+from privet.plan import Meter
 from privet.preprocessing import Category, Schema, TableEncoder, encode_target
+from privet.preprocessing.categories import NameFinder, names_held
 from privet.preprocessing.encoded_rows import EncodedRows
 from privet.preprocessing.opened import Opened
 from privet.preprocessing.schema import Column, Target
@@ -53,6 +54,18 @@ class _Numbers:
         return np.column_stack([found[name] for name in self.names])
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Columns of a frame as the names that they hold, and how many cells hold each."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, frame: Any) -> list[dict[str, int]]:
+        readers = {name: Names() for name in self.names}
+        held = [names_held(readers[name], codes) for name, codes in read(frame, readers).items()]
+        return [dict(zip(names, counts.tolist(), strict=True)) for names, counts in held]
+
+
 class TableFiles:
     """A table in files that was opened: headers and footers were read, no row, but of CSV files."""
 
@@ -81,24 +94,9 @@ class TableFiles:
         source = self.source(list(schema.columns), target.column, _Targets(target), _Rows(schema))
         return source.numbers(len(TableEncoder(schema).bounds[0]))
 
-    def opened(self, schema: Schema, names: Sequence[str]) -> "FileColumns":
-        """Columns of numbers, to learn from; names of categories are not learnt in files."""
-        facts = {**schema.columns, schema.known_target.column: schema.known_target}
-        for name in names:
-            if _is_text(facts[name]):
-                raise InvalidParameter(
-                    f"Expected values=[...] for the column {name!r} of a table in files, got none: names do not come "
-                    "here to be learnt. Write the public list into the schema."
-                )
-        columns = tuple(names)
-        return FileColumns(columns={}, names={}, people=None, known=columns, table=self)
-
-
-def learns_names(schema: Schema) -> bool:
-    """Whether names of some category are not declared."""
-    return any(
-        _is_text({**schema.columns, t.column: t}[name]) for t in [schema.known_target] for name in schema.unknown
-    )
+    def opened(self, names: Sequence[str]) -> "FileColumns":
+        """Columns to learn from."""
+        return FileColumns(columns={}, names={}, people=None, known=tuple(names), table=self)
 
 
 def _is_text(fact: Column | Target) -> bool:
@@ -108,7 +106,7 @@ def _is_text(fact: Column | Target) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class FileColumns(Opened):
-    """Columns of numbers of a table in files, as numbers that are elsewhere."""
+    """Columns of a table in files, as numbers that are elsewhere; of names, counts come here."""
 
     known: tuple[str, ...]
     table: TableFiles
@@ -123,3 +121,13 @@ class FileColumns(Opened):
             source = source.sampled(places, source.cache.beside())
         rows = source.numbers(len(names))[0]
         return [rows.column(place) for place in range(len(names))]
+
+    def learnt_names(self, finder: NameFinder, places: IntArray | None, meter: Meter) -> dict[str, Any]:
+        names = finder.columns
+        met = self.table.source(names, names[0], _Targets(None), _Names(names)).met(len(names))
+        held = {name: (sorted(each), each) for name, each in zip(names, met, strict=True)}
+        counted = {
+            name: (listed, np.array([each[text] for text in listed], dtype=np.int64))
+            for name, (listed, each) in held.items()
+        }
+        return finder.shown(counted, self.count, meter)

@@ -19,7 +19,7 @@ from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.doubts import Doubts
 from privet.estimators.reserving import reserve
-from privet.estimators.table_files import TableFiles, learns_names
+from privet.estimators.table_files import TableFiles
 from privet.estimators.table_outline import checked, estimator_for, opened_columns, table_outline
 from privet.plan import Meter, Plan
 from privet.preprocessing import Schema, SchemaLearner, TableEncoder
@@ -192,7 +192,7 @@ def _opened(table: Any, schema: Schema, groups: str | None) -> Any:
     if files is None:
         return table
     csv = isinstance(table, str | PathLike) and os.path.isfile(table) and are_csv([os.fspath(table)])
-    if csv and (groups is not None or learns_names(schema)):
+    if csv and groups is not None:
         return table
     if groups is not None:
         raise InvalidParameter(
