@@ -101,6 +101,39 @@ def test_a_fit_of_files_is_the_fit_in_memory(tmp_path: Path, kind: Kind) -> None
     same_fit(model, X, y, Files(files), Files(files, engine=Pickled(3, twice=True)), str(files))
 
 
+KNOWN: dict[str, Any] = {"inference": 0.5, "bounds": ([-6, -20, -4, -40], [6, 30, 4, 80]), **FIXED}
+INFERRED: dict[str, Kind] = {
+    "logistic": (lambda: LogisticRegression(4.0, classes=[0, 1], **KNOWN), MODELS["hinge"][1]),
+    "declared": (  # too narrow, and refused
+        lambda: LinearRegression(4.0, inference=0.5, bounds=([-2, -4, -3, -5], [4, 14, 3, 45]), **FIXED),
+        MODELS["linear"][1],
+    ),
+    "add_remove": (
+        lambda: HuberRegressor(8.0, target_range=(-8, 8), neighbours="add_remove", records=4000, **KNOWN),
+        MODELS["huber"][1],
+    ),
+}
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", INFERRED.values(), ids=INFERRED)
+def test_intervals_in_files_are_those_in_memory(tmp_path: Path, kind: Kind) -> None:
+    """With the same noise, coefficients and their covariance are those of the rows in memory; so is a refusal."""
+    model, target = kind
+    X, score, noise = made(4_000)
+    X[11:14, 2], X[50:53, 3] = np.nan, 1e9  # rows that are altered, and counted
+    y = target(score, noise)
+    files = in_files(tmp_path / "files", X, y)
+    here = model().fit(X, y)
+    assert bool(here.refusal_) == (model is INFERRED["declared"][0])
+    for table in (files, Files(files, engine=Pickled(3, twice=True))):
+        there = model().fit(table, "y")
+        assert np.array_equal(there.coef_, here.coef_)
+        assert np.array_equal(there.covariance_, here.covariance_, equal_nan=True)
+        assert there.refusal_ == here.refusal_
+        assert (there.plan_, there.guarantee_) == (here.plan_, here.guarantee_)
+
+
 def test_a_fit_of_a_tall_table_samples_the_same_records(tmp_path: Path) -> None:
     """Where most is learnt from a sample, the sample is the one that is drawn in memory."""
     X, score, noise = made(1_200_000)
@@ -132,8 +165,6 @@ def test_what_is_not_done_on_files_is_refused(tmp_path: Path, given: dict[str, A
         LogisticRegression().fit(files, "y")
     with pytest.raises(InvalidParameter, match="solver by gradients"):
         LogisticRegression(classes=[0, 1], solver="objective").fit(files, "y")
-    with pytest.raises(InvalidParameter, match="inference"):
-        LogisticRegression(classes=[0, 1], inference=0.5).fit(files, "y")
 
 
 def test_text_columns_are_refused_by_their_type(tmp_path: Path) -> None:

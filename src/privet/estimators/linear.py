@@ -31,7 +31,7 @@ from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling, declared_columns
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
-from privet.problems import LinearProblem
+from privet.problems import GroupedProblem
 
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
@@ -266,8 +266,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         if outline.keeping is not None:
             keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
             result = replace(result, coef=keeping.run(problem, result.coef, meter))
-        if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
-            keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
+        if outline.final is not None and isinstance(self, WithIntervals) and not isinstance(problem, GroupedProblem):
+            keep = each_alone(posed.loss.admissible, posed.labels)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)

@@ -199,7 +199,7 @@ def prepared_problem(
     by any length), or with a value missing or well outside its range. `once` says that one sum is all that is wanted.
     """
     if isinstance(data.table, ElsewhereRows):
-        return problem_in_parts(data, scaling, posed, alpha=alpha, once=once)
+        return problem_in_parts(data, scaling, posed, alpha=alpha, whole=whole, once=once)
     loss, labels = posed.loss, posed.labels
     if posed.weights is not None:
         loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
@@ -226,13 +226,14 @@ class Preparation:
     scaling: Scaling
     posed: Posed
     alpha: float
+    whole: bool
 
     def __call__(self, block: Any) -> Any:
         parts = {name: getattr(self.posed, name) for name in _A_RECORD}
         here = {name: each.of(block) if isinstance(each, Later) else each for name, each in parts.items()}
         size = Size(records=block.count, columns=len(self.scaling.low))
         data = Records(table=block.table, target=block.target, weights=None, people=None, size=size)
-        return prepared_problem(data, self.scaling, replace(self.posed, **here), alpha=self.alpha)
+        return prepared_problem(data, self.scaling, replace(self.posed, **here), alpha=self.alpha, whole=self.whole)
 
 
 def sampled_parts(data: Records, places: IntArray | None) -> Records:
@@ -246,11 +247,13 @@ def sampled_parts(data: Records, places: IntArray | None) -> Records:
     return replace(data, table=rows, target=target, weights=weights)
 
 
-def problem_in_parts(data: Records, scaling: Scaling, posed: Posed, *, alpha: float, once: bool) -> PartedProblem:
+def problem_in_parts(
+    data: Records, scaling: Scaling, posed: Posed, *, alpha: float, whole: bool, once: bool
+) -> PartedProblem:
     """The problem of records in parts: encoded to files, or if only one sum is wanted, prepared while it is taken."""
     parts = {name: getattr(posed, name) for name in _A_RECORD}
     later: Any = {name: each.later if isinstance(each, Elsewhere) else each for name, each in parts.items()}
-    prepare = Preparation(scaling=scaling, posed=replace(posed, outside=None, **later), alpha=alpha)
+    prepare = Preparation(scaling=scaling, posed=replace(posed, outside=None, **later), alpha=alpha, whole=whole)
     none = np.full(1, np.nan)
     nobody = Block(table=np.full((1, data.table.shape[1]), np.nan), target=none, count=1, weight=none)
     source: Any = data.table.source

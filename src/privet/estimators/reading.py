@@ -112,9 +112,8 @@ def _check(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any)
             f"Expected a solver by gradients for a table in files, got {solver!r}: it needs sums of floats, which are "
             "not the same wherever they are taken. Use solver='auto', or read the table into memory."
         )
-    for name, given in (("groups", groups), ("inference", model.inference or None)):
-        if given is not None:
-            raise InvalidParameter(
-                f"Expected no {name} for a table in files, got one: that is done for tables in memory. Leave it out, "
-                "or read the table into memory."
-            )
+    if groups is not None:
+        raise InvalidParameter(
+            "Expected no groups for a table in files, got some: that is done for tables in memory. Leave them out, or "
+            "read the table into memory."
+        )
