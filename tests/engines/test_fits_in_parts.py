@@ -148,7 +148,7 @@ def test_a_fit_of_a_tall_table_samples_the_same_records(tmp_path: Path) -> None:
     ("given", "said"),
     [
         ({"y": [1, 2]}, "name of a column"),
-        ({"groups": ["a"]}, "no groups"),
+        ({"groups": ["a"]}, "name of a column"),
         ({"sample_weight": [1.0]}, "name of a column"),
         ({"sample_weight": "y"}, "each once"),
         ({"sample_weight": "nothing"}, "one column 'nothing'"),

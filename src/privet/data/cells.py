@@ -246,10 +246,14 @@ class Names(Reader):
     def ranked(self, codes: Indices) -> tuple[list[str], Indices]:
         """The names that some cell holds, sorted, and the cells' positions among those: free of the rows' order."""
         names = list(self._seen)
-        order = sorted(np.unique(codes[codes >= 0]).tolist(), key=lambda code: names[code])
+        order = sorted(np.unique(codes[codes >= 0]).tolist(), key=lambda code: self._rank(names[code]))
         ranks = np.full(len(names) + 1, -1, dtype=np.int64)
         ranks[order] = np.arange(len(order))
         return [names[code] for code in order], ranks[codes]
+
+    def _rank(self, name: str) -> Any:
+        """By what names are sorted."""
+        return name
 
 
 class Memory(dict[Any, Any]):

@@ -12,6 +12,7 @@ from privet.data.cells import Numbers, Reader
 from privet.data.columns import cells_of
 from privet.data.elsewhere import THE_BLOCK, Later
 from privet.data.floats import FrameRows
+from privet.data.people import Picked, picked_rows, row_counts
 from privet.engines.part import Part
 from privet.engines.raw_files import mapped_batch, write_batch
 from privet.engines.sources import source_blocks
@@ -21,12 +22,16 @@ _BYTES = 1 << 26  # of floats that are decoded together
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Block:
-    """Some records: features, targets and weights, if there are any, as far as they were asked for. Private."""
+    """Some records: features, targets and weights, if there are any, as far as they were asked for. Private.
+
+    With `people`, a number for each row of whose it is, the records are these, and all of each one's rows are here.
+    """
 
     table: Any
     target: Any
     count: int
     weight: Any = None
+    people: Any = None
 
 
 def features_of(block: Block) -> Any:
@@ -80,7 +85,8 @@ class TargetColumn:
 class FileRows:
     """Blocks of rows of a source; `rows` and `targets` make features and targets of a frame of some columns.
 
-    What cannot be read is missing there: they are of the rooms that judge each cell alone.
+    What cannot be read is missing there: they are of the rooms that judge each cell alone. With a column of `people`, a
+    part is one block; with `picked`, one row of each of them is, and stands for itself.
     """
 
     columns: tuple[str, ...]
@@ -88,6 +94,8 @@ class FileRows:
     targets: Callable[[Any], Any]
     rows: Callable[[Any], Any] = FrameRows
     weights: str | None = None
+    people: str | None = None
+    picked: Picked | None = None
 
     def __call__(self, part: Part, needs: frozenset[Any]) -> Iterator[Block]:
         part.check()
@@ -95,12 +103,22 @@ class FileRows:
         weighted = self.weights is not None and weight_of in needs
         names += [self.target] if (target_of in needs or not names) and self.target not in names else []
         names += [self.weights] if weighted else []  # type: ignore[list-item]
-        for frame in source_blocks(part, names, rows=max(1 << 12, _BYTES // (8 * len(names)))):
+        most = max(1 << 12, _BYTES // (8 * len(names))) if self.people is None else None
+        for frame in source_blocks(part, names if self.people is None else [*names, self.people], rows=most):
+            frame, people = (frame, None) if self.people is None else self._whose(frame)
             table = self.rows(frame.select(list(self.columns))) if features_of in needs else None
             target = self.targets(frame) if target_of in needs else None
             weight = Numbers().read(cells_of(frame.column(self.weights), name="sample_weight")) if weighted else None
-            yield Block(table=table, target=target, count=frame.num_rows, weight=weight)
+            count = frame.num_rows if people is None else len(row_counts(people))
+            yield Block(table=table, target=target, count=count, weight=weight, people=people)
         part.check()
+
+    def _whose(self, frame: Any) -> tuple[Any, Any]:
+        """A part's rows, or those that were picked, and whose they are."""
+        people = frame.column(self.people).to_numpy()
+        if self.picked is None:
+            return frame, people
+        return frame.take(picked_rows(people, self.picked.places)), None
 
 
 def write_block(block: Block, folder: Path) -> Part:
@@ -114,6 +132,8 @@ def write_block(block: Block, folder: Path) -> Part:
     }
     if block.weight is not None:
         columns["weight"] = pa.array(block.weight)
+    if block.people is not None:
+        columns["people"] = pa.array(block.people)
     batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
     return write_batch(batch, folder, ".raw")
 
@@ -124,8 +144,10 @@ def written_block(part: Part, needs: frozenset[Any]) -> Iterator[Block]:
     batch = mapped_batch(part)
     rows = batch.column("rows")
     table: Vector = rows.values.to_numpy().reshape(len(rows), rows.type.list_size)
-    weight = batch.column("weight").to_numpy() if "weight" in batch.schema.names else None
-    yield Block(table=table, target=batch.column("target").to_numpy(), count=len(rows), weight=weight)
+    target = batch.column("target").to_numpy()
+    weight, people = (batch.column(n).to_numpy() if n in batch.schema.names else None for n in ("weight", "people"))
+    count = len(rows) if people is None else len(row_counts(people))
+    yield Block(table=table, target=target, count=count, weight=weight, people=people)
 
 
 def chosen(block: Block, places: IntArray) -> Block:

@@ -12,7 +12,7 @@ from privet.data.tables import check_header
 from privet.engines.cache import Cache
 from privet.engines.engine import Engine, bunched
 from privet.engines.part import Fingerprint, Part
-from privet.engines.raw_files import write_batch
+from privet.engines.raw_files import named_only, write_batch
 from privet.engines.sources import CELLS
 from privet.errors import EngineFailure, InvalidParameter
 
@@ -107,6 +107,8 @@ def csv_parts(
 
     def make(folder: Path) -> list[Part]:
         job = ReadCells(numbers, others, str(folder))
-        return [part for answer in engine.run(job, bunched(sources, engine.cores)) for part in answer]
+        found = [part for answer in engine.run(job, bunched(sources, engine.cores)) for part in answer]
+        named_only(folder, found)
+        return found
 
     return [Part(str(cache.folder / Path(part.path).name), part.fingerprint) for part in cache.made(make)]

@@ -42,6 +42,14 @@ def write_batches(batches: Sequence[Any], folder: Path, ending: str) -> Part:
     return Part(str(path), Fingerprint.of(str(path)))
 
 
+def named_only(folder: Path, parts: Sequence[Part]) -> None:
+    """Remove files that no answer names, e.g. of a task that was run twice."""
+    named = {part.path for part in parts}
+    for path in folder.iterdir():
+        if str(path) not in named:
+            path.unlink(missing_ok=True)
+
+
 def mapped_batch(part: Part, place: int = 0) -> Any:
     """The batch that a file holds, or one of several, mapped. Private."""
     import pyarrow as pa

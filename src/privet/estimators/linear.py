@@ -191,7 +191,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
         """The records as private arrays, checked on public facts; of a table in files, where they are."""
         if isinstance(X, ElsewhereRows):
-            return records_elsewhere(self, X, each_alone(self._target_reader().read, y))
+            return records_elsewhere(self, X, each_alone(self._target_reader().read, y), people=groups)
         if in_files(X):
             return file_records(self, X, y, sample_weight, groups)
         X, y, sample_weight, groups = by_name(X, y, sample_weight, groups)

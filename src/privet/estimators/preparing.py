@@ -50,7 +50,7 @@ class Records:
     table: Any
     target: Any
     weights: Weights | None
-    people: IntArray | None
+    people: Any
     size: Size
 
 
@@ -232,7 +232,7 @@ class Preparation:
         parts = {name: getattr(self.posed, name) for name in _A_RECORD}
         here = {name: each.of(block) if isinstance(each, Later) else each for name, each in parts.items()}
         size = Size(records=block.count, columns=len(self.scaling.low))
-        data = Records(table=block.table, target=block.target, weights=None, people=None, size=size)
+        data = Records(table=block.table, target=block.target, weights=None, people=block.people, size=size)
         return prepared_problem(data, self.scaling, replace(self.posed, **here), alpha=self.alpha, whole=self.whole)
 
 
@@ -258,7 +258,7 @@ def problem_in_parts(
     nobody = Block(table=np.full((1, data.table.shape[1]), np.nan), target=none, count=1, weight=none)
     source: Any = data.table.source
     found = source.asked(prepare) if once else source.encoded(prepare, source.cache.beside())
-    return PartedProblem(prepare(nobody), found)
+    return PartedProblem(prepare(nobody), found, unit="record" if data.people is None else "person")
 
 
 def penalty(alpha: float, scaling: Scaling, posed: Posed) -> Ridge | QuadraticPenalty:

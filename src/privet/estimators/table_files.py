@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from privet.arrays import IntArray
 from privet.data import read
 from privet.data.cells import Names, Numbers
 from privet.data.elsewhere import Elsewhere, ElsewhereRows
+from privet.data.people import person_numbers
 from privet.data.tables import check_header
 from privet.engines.block_source import BlockSource
 from privet.engines.blocks_of_rows import FileRows
 from privet.engines.files import Files
+from privet.engines.people_parts import people_parts
 from privet.engines.sources import source_counts, source_header
 from privet.plan import Meter
 from privet.preprocessing import Category, Schema, TableEncoder, encode_target
@@ -69,24 +70,32 @@ class _Names:
 class TableFiles:
     """A table in files that was opened: headers and footers were read, no row, but of CSV files."""
 
-    def __init__(self, files: Files, schema: Schema) -> None:
+    def __init__(self, files: Files, schema: Schema, groups: str | None = None) -> None:
         facts = {**schema.columns, schema.known_target.column: schema.known_target}
         texts, names = [name for name, fact in facts.items() if _is_text(fact)], list(facts)
-        parts, self._cache = files.opened(columns=names, texts=texts)
+        whose = [] if groups is None else [groups]
+        parts, self._cache = files.opened(columns=names, beside=whose, texts=[*texts, *whose])
         header = source_header(parts[0])
-        check_header(header, names)
+        check_header(header, [*names, *whose])
         read(header, {name: Numbers() for name in names})  # refuses, by declared types, before anything is charged
-        self._engine, self._parts, self.counts = files.engine, parts, source_counts(parts)
+        self._engine, self._column, self.people = files.engine, None, None
+        if groups is None:
+            self._parts, self.counts = parts, source_counts(parts)
+            return
+        person_numbers(header.column(groups))  # refuses what is declared to be no label
+        held = people_parts(files.engine, parts, self._cache.beside(), columns=names, groups=groups)
+        self._parts, self.counts, self._cache = held.parts, held.counts, held.cache
+        self._column, self.people = held.column, held.people
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """How many rows there are, or people."""
         return int(self.counts.sum())
 
     def source(self, columns: Sequence[str], target: str, targets: Any, rows: Any) -> BlockSource:
         """The records, as `rows` and `targets` make them of frames."""
-        opener = FileRows(tuple(columns), target, targets, rows)
-        return BlockSource(self._engine, self._parts, opener, self.counts, self._cache.beside())
+        opener = FileRows(tuple(columns), target, targets, rows, people=self._column)
+        return BlockSource(self._engine, self._parts, opener, self.counts, self._cache.beside(), self.people)
 
     def encoded(self, schema: Schema) -> tuple[ElsewhereRows, Elsewhere]:
         """Features and targets by a complete schema."""
@@ -96,7 +105,7 @@ class TableFiles:
 
     def opened(self, names: Sequence[str]) -> "FileColumns":
         """Columns to learn from."""
-        return FileColumns(columns={}, names={}, people=None, known=tuple(names), table=self)
+        return FileColumns(columns={}, names={}, people=self.people, known=tuple(names), table=self)
 
 
 def _is_text(fact: Column | Target) -> bool:
@@ -115,16 +124,16 @@ class FileColumns(Opened):
     def count(self) -> int:
         return self.table.count
 
-    def numbers(self, names: Sequence[str], places: IntArray | None) -> list[Any]:
+    def numbers(self, names: Sequence[str], places: Any) -> list[Any]:
         source = self.table.source(names, names[0], _Targets(None), _Numbers(tuple(names)))
         if places is not None:
             source = source.sampled(places, source.cache.beside())
         rows = source.numbers(len(names))[0]
         return [rows.column(place) for place in range(len(names))]
 
-    def learnt_names(self, finder: NameFinder, places: IntArray | None, meter: Meter) -> dict[str, Any]:
+    def learnt_names(self, finder: NameFinder, places: Any, meter: Meter) -> dict[str, Any]:
         names = finder.columns
-        met = self.table.source(names, names[0], _Targets(None), _Names(names)).met(len(names))
+        met = self.table.source(names, names[0], _Targets(None), _Names(names)).met(len(names), places)
         held = {name: (sorted(each), each) for name, each in zip(names, met, strict=True)}
         counted = {
             name: (listed, np.array([each[text] for text in listed], dtype=np.int64))

@@ -145,7 +145,7 @@ class SchemaLearner:
         """The columns of a table that are learnt from; private."""
         names = {name: Names() for name in self.names}
         columns = read(table, {**{name: RawNumbers() for name in (*self.target, *self.numbers)}, **names})
-        people = None if self.groups is None else grouped_by(table, self.groups)
+        people = None if self.groups is None else grouped_by(table, self.groups, hashed=True)
         return Opened(columns=columns, names=names, people=people)
 
     def run(self, opened: Opened, meter: Meter) -> Completed:

@@ -19,7 +19,7 @@ class Opened:
 
     columns: dict[str, NDArray[Any]]
     names: dict[str, Names]
-    people: IntArray | None
+    people: Any
 
     @property
     def count(self) -> int:
