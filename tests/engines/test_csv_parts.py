@@ -184,7 +184,7 @@ def test_what_cannot_be_read_is_refused_by_public_facts(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else some records might be counted twice, others not at all."""
     paths = written(tmp_path / "rows", lines(800))
-    real = csv_cells.csv_blocks
+    real = csv_blocks
 
     def changing(path: str, *given: Any, **named: Any) -> Any:
         yield from real(path, *given, **named)

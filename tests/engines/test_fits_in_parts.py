@@ -240,7 +240,7 @@ def test_names_in_files_are_learnt_as_in_memory(tmp_path: Path, neighbours: Any)
         "job": job.tolist(),
         "ill": np.where(code + rng.normal(size=records) > 1.5, "yes", "no").tolist(),
     }
-    columns = {"age": Number(), "code": Category(), "job": Category(missing="indicator")}
+    columns: Any = {"age": Number(), "code": Category(), "job": Category(missing="indicator")}
     schema = Schema(columns=columns, target=Target(column="ill", kind="label"))
     for i, part in enumerate((slice(0, 1000), slice(1000, None))):
         pq.write_table(pa.table({name: cells[part] for name, cells in table.items()}), tmp_path / f"{i}.parquet")
@@ -251,8 +251,8 @@ def test_names_in_files_are_learnt_as_in_memory(tmp_path: Path, neighbours: Any)
         fit_table(rows, schema, random=fixed_seed_invalidates_guarantee(9), **known)
         for rows in (table, Files(tmp_path, engine=Pickled(2, twice=True)), tmp_path / "all.csv")
     ]
-    assert found[0].schema.columns["job"].values == ("baker", "judge", "smith")
-    assert found[0].schema.columns["code"].values == ("0", "1", "2", "3")
+    assert found[0].schema.columns["job"] == Category(values=("baker", "judge", "smith"), missing="indicator")
+    assert found[0].schema.columns["code"] == Category(values=("0", "1", "2", "3"))
     for model in found[1:]:
         assert np.array_equal(model.estimator.coef_, found[0].estimator.coef_)
         assert model.schema == found[0].schema
@@ -268,7 +268,7 @@ def test_nobodys_name_shows(tmp_path: Path) -> None:
         file = tmp_path / f"{i}.parquet"
         pq.write_table(pa.table({"job": ["baker", "smith"] * 400 + [name], "y": ["0", "1"] * 400 + ["0"]}), file)
         model = fit_table(file, schema, budget=budget, random=fixed_seed_invalidates_guarantee(i))
-        assert model.schema.columns["job"].values == ("baker", "smith")
+        assert model.schema.columns["job"] == Category(values=("baker", "smith"))
 
 
 def test_columns_of_a_table_are_refused_before_an_account_is_charged(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def visits(records: int = 2_500) -> dict[str, list[Any]]:
     X = rng.normal(size=(records, 2)) * [1.0, 20.0]
     person = rng.integers(0, records // 3, size=records)
     person[: records // 10] = 7  # who is often there
-    ways = [str, lambda i: f" 0{i} ", lambda i: f"{i}.0", lambda i: f"{i}e0"]
+    ways: list[Callable[[int], str]] = [str, lambda i: f" 0{i} ", lambda i: f"{i}.0", lambda i: f"{i}e0"]
     who = [None if i % 50 == 3 else ways[i % 4](label) for i, label in enumerate(person.tolist())]
     who[9], who[11] = "nan", "Jane Doe"
     table = {"a": X[:, 0], "b": X[:, 1], "ill": (X[:, 0] + rng.normal(size=records) > 0).astype(int)}
@@ -99,7 +99,7 @@ def test_a_table_of_people_in_files_is_fitted_as_in_memory(tmp_path: Path) -> No
     table["ill"] = ["yes" if ill else "no" for ill in table["ill"]]
     files = in_files(tmp_path / "files", table)
     pa.table(table).to_pandas().to_csv(tmp_path / "rows.csv", index=False)
-    columns = {"a": Number(), "b": Number(low=-1000, high=1000), "job": Category()}
+    columns: Any = {"a": Number(), "b": Number(low=-1000, high=1000), "job": Category()}
     schema = Schema(columns=columns, target=Target(column="ill", kind="label", values=("no", "yes")))
     found = [
         fit_table(
@@ -111,7 +111,7 @@ def test_a_table_of_people_in_files_is_fitted_as_in_memory(tmp_path: Path) -> No
         )
         for rows in (table, tmp_path / "rows.csv", Files(files, engine=Pickled(2, twice=True)))
     ]
-    assert found[0].schema.columns["job"].values == ("baker", "own", "smith")
+    assert found[0].schema.columns["job"] == Category(values=("baker", "own", "smith"))
     for model in found[1:]:
         assert np.array_equal(model.estimator.coef_, found[0].estimator.coef_)
         assert model.schema == found[0].schema
@@ -154,6 +154,8 @@ def test_one_row_of_each_person_is_the_one_in_memory(tmp_path: Path) -> None:
     assert source.at(picked) is found
     with pytest.raises(NotImplementedError):  # a person's rows must not be counted one by one
         source.totals([])
+    with pytest.raises(NotImplementedError):
+        source.met(2)
 
 
 @pytest.mark.usefixtures("buckets")
@@ -162,7 +164,7 @@ def test_a_person_changes_its_own_part_alone(tmp_path: Path) -> None:
     table = visits(600)
     mine = [label_of(who) == "7" for who in table["who"]]
     other = {name: [cell for cell, own in zip(cells, mine, strict=True) if not own] for name, cells in table.items()}
-    more = {"a": [1e300, None, -0.0], "b": [0.0] * 3, "ill": [5, None, 1], "who": ["07", "7.0", "x" * 10_000]}
+    more: dict[str, Any] = {"a": [1e300, None, -0.0], "b": [0.0] * 3, "ill": [5, None, 1], "who": ["07", "7.0", "x" * 10_000]}
     other = {name: more[name] + cells for name, cells in other.items()}
     found = []
     for i, rows in enumerate((table, other)):

@@ -74,6 +74,8 @@ class BlockSource(Source):
 
     def met(self, columns: int, picked: Picked | None = None) -> list[dict[str, int]]:
         """For each of so many columns, names that records hold, and how many do, where blocks' features are those."""
+        if picked is None:
+            self._check_rows()
         shares = self._shares(picked)
         found = [Counter[str]() for _ in range(columns)]
         for answer in self.engine.run(_Meet(self.opener, columns), bunched(shares, self.engine.cores)):
@@ -83,7 +85,7 @@ class BlockSource(Source):
 
     def largest(self, asked: Later) -> float:
         self._check_rows()
-        return max(self.engine.run(_Largest(asked, self.opener), bunched(self.parts, self.engine.cores)))
+        return float(max(self.engine.run(_Largest(asked, self.opener), bunched(self.parts, self.engine.cores))))
 
     def _check_rows(self) -> None:
         """What is counted by rows must not be asked of people: one of them could count any number of times."""

@@ -34,7 +34,7 @@ def record_weights(given: Any, rows: int, *, most: float | None) -> Weights | No
     """
     if given is None:
         return None
-    raw = given if isinstance(given, Elsewhere) else vector(given, rows, name="sample_weight")
+    raw: Any = given if isinstance(given, Elsewhere) else vector(given, rows, name="sample_weight")
     assumptions: tuple[str, ...] = ("the bound `max_weight` is public",)
     if most is None:
         away = isinstance(raw, Elsewhere)
