@@ -164,7 +164,12 @@ def test_a_person_changes_its_own_part_alone(tmp_path: Path) -> None:
     table = visits(600)
     mine = [label_of(who) == "7" for who in table["who"]]
     other = {name: [cell for cell, own in zip(cells, mine, strict=True) if not own] for name, cells in table.items()}
-    more: dict[str, Any] = {"a": [1e300, None, -0.0], "b": [0.0] * 3, "ill": [5, None, 1], "who": ["07", "7.0", "x" * 10_000]}
+    more: dict[str, Any] = {
+        "a": [1e300, None, -0.0],
+        "b": [0.0] * 3,
+        "ill": [5, None, 1],
+        "who": ["07", "7.0", "x" * 10_000],
+    }
     other = {name: more[name] + cells for name, cells in other.items()}
     found = []
     for i, rows in enumerate((table, other)):

@@ -16,7 +16,7 @@ from privet.engines.raw_files import named_only, write_batch
 from privet.engines.sources import CELLS
 from privet.errors import EngineFailure, InvalidParameter
 
-_BYTES = 1 << 26  # of numbers, or of texts, that are held together
+_BYTES = 1 << 25  # of numbers, or of texts, that are held together
 
 
 @dataclass(frozen=True, slots=True, repr=False)
