@@ -289,8 +289,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
     def _predictions(self, X: Any) -> Vector:
         """X @ coef + intercept, with features kept to the ranges they were trained in, missing ones in the middle."""
         check_is_fitted(self)
-        table = self._scale.clipped(self._table(X, reset=False))
-        return np.asarray(table @ whole_coef(self).T + self.intercept_)
+        return np.asarray(self._scale.clipped(self._table(X, reset=False)) @ whole_coef(self).T + self.intercept_)
 
     def _stated(self, guarantee: Guarantee, extra: tuple[str, ...]) -> Guarantee:
         """The guarantee with what an estimator assumes beyond its solver."""
