@@ -34,6 +34,7 @@ ROOMS = [
     "arrays",
     "errors",
     "_checks",
+    "_html",
     "_independence",
     "privacy",
     "randomness",

@@ -58,11 +58,11 @@ def test_guarantee_is_for_a_person() -> None:
     """With groups the sentence says person, n is the number of people, and "one row" is assumed no more."""
     X, y, groups = crowd()
     model = LogisticRegression(epsilon=1.0, bounds=(-1, 1), classes=[0, 1]).fit(X, y, groups=groups)
-    told = str(model.guarantee_)
+    told = model.guarantee_.details
     assert model.guarantee_.unit == "person"
     assert "all rows of one person replaced" in told
     assert "a person has one row" not in told
-    assert "a person has one row" in str(LogisticRegression(epsilon=1.0, bounds=(-1, 1)).fit(X, y).guarantee_)
+    assert "a person has one row" in LogisticRegression(epsilon=1.0, bounds=(-1, 1)).fit(X, y).guarantee_.details
 
 
 @pytest.mark.parametrize("bounds", [(-1, 1), None])

@@ -49,7 +49,7 @@ def epsilon(
         lambda: report.steps_figure(step, steps=steps, delta=delta, neighbours=neighbours, accountants=[accountant]),
         plot,
     )
-    answer(str(promise), guarantee_record(promise, run), as_json=as_json)
+    answer(promise.details, guarantee_record(promise, run), as_json=as_json)
 
 
 @main.command(epilog="Python: privet.accounting.delta(run, epsilon=..., neighbours=...)")
@@ -105,7 +105,7 @@ def noise(
     multiplier = accounting.calibrate(family, epsilon=epsilon, delta=delta, neighbours=neighbours)
     run = family(multiplier)
     promise = accounting.guarantee(run, delta=delta, neighbours=neighbours)
-    text = f"A noise multiplier of {up(multiplier, 7)} (noise standard deviation ÷ clip) is enough. {promise}"
+    text = f"A noise multiplier of {up(multiplier, 7)} (noise standard deviation ÷ clip) is enough. {promise.details}"
     draw(lambda: report.profile_figure(run, neighbours=neighbours, mark=(epsilon, delta)), plot)
     answer(text, {"noise_multiplier": multiplier} | guarantee_record(promise, run), as_json=as_json)
 

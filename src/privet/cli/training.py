@@ -89,7 +89,7 @@ def fit(
     learnt = learnt_facts(facts, model.schema)
     record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved), "learnt": learnt}
     said = "".join(f"\nLearnt: {name} {_words(found)}." for name, found in learnt.items())
-    answer(f"{model.guarantee}{said}\nModel written to {saved}.", record, as_json=as_json)
+    answer(f"{model.guarantee.details}{said}\nModel written to {saved}.", record, as_json=as_json)
 
 
 def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) -> Any:
