@@ -27,6 +27,7 @@ __all__ = [
     "Ridge",
     "TableModel",
     "fit_table",
+    "Summary",
     "load_model",
     "plan_table",
 ]
