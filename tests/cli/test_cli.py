@@ -40,6 +40,7 @@ COMMANDS = (
     "plan",
     "fit",
     "predict",
+    "show",
     "lectures",
 )
 DOCS = Path(__file__).parents[2] / "docs"

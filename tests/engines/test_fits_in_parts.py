@@ -187,8 +187,8 @@ def test_a_table_in_files_is_fitted_as_in_memory(tmp_path: Path, records: int, o
         for rows in (table, Files(tmp_path, engine=Pickled(2)), tmp_path)
     ]
     for model in found[1:]:
-        assert np.array_equal(model.estimator.coef_, found[0].estimator.coef_)
-        assert model.schema == found[0].schema
+        assert np.array_equal(model.estimator_.coef_, found[0].estimator_.coef_)
+        assert model.schema_ == found[0].schema_
         assert (model.plan, model.guarantee) == (found[0].plan, found[0].guarantee)
 
 

@@ -190,8 +190,8 @@ def test_a_table_of_people(known: bool, tmp_path: Path) -> None:
     columns: dict[str, Any] = COLUMNS if known else {"age": Number(), "job": Category()}
     schema = Schema(columns={**columns, "patient": Category()}, target=SCHEMA.target)
     model = fit_table(visits(), schema, budget=Budget(epsilon=2, delta=1e-6), groups="patient")
-    assert "patient" not in model.schema.columns
-    assert "patient 1" not in dump_schema(model.schema)
+    assert "patient" not in model.schema_.columns
+    assert "patient 1" not in dump_schema(model.schema_)
     assert model.score(visits()) > 0.85
     assert model.guarantee.unit == "person"
     model.save(tmp_path)

@@ -55,6 +55,7 @@ def test_what_learns_before_us_is_warned_of_and_in_the_guarantee(pipeline: Any, 
 
 
 @pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.RepeatedFit")
 def test_searches_say_it_too() -> None:
     """A grid over a pipeline, and our own search inside one."""
     grid = GridSearchCV(

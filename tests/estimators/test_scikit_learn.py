@@ -142,6 +142,7 @@ def test_sparse_and_dense_tables_give_the_same_model() -> None:
     np.testing.assert_allclose(dense.decision_function(X), thin.decision_function(sparse.csr_matrix(X)))
 
 
+@pytest.mark.filterwarnings("ignore::privet.errors.RepeatedFit")
 def test_they_work_in_pipelines_searches_and_pickles() -> None:
     """clone, Pipeline, cross_val_score and pickle keep parameters and models."""
     X, y = data()

@@ -16,7 +16,7 @@ from privet.accounting.events import Event, Repeated
 from privet.cli.answers import Answers, answer, draw, guarantee_record
 from privet.cli.lectures import lectures
 from privet.cli.options import accountant_option, json_option, one_run, plot_option, run_of, step_of, step_options
-from privet.cli.training import fit, plan, predict, schema
+from privet.cli.training import fit, plan, predict, schema, show
 from privet.privacy import Guarantee, Neighbours, check_epsilon, down, up, words
 
 _LEAST = 1e-300
@@ -205,5 +205,5 @@ def _round_grid(end: float) -> NDArray[np.float64]:
     return np.array([round(step * place, 12) for place in range(math.ceil(end / step) + 1)])
 
 
-for _command in (fit, lectures, plan, predict, schema):
+for _command in (fit, lectures, plan, predict, schema, show):
     main.add_command(_command)

@@ -157,7 +157,7 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         """
         with undone_on_failure(self):
             self._check()
-            before = (*upstream(), *self._assumed(X))
+            before = (*upstream(self.account), *self._assumed(X))
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
             if outline.little:

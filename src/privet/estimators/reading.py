@@ -28,7 +28,7 @@ def in_files(X: Any) -> bool:
 
 def file_records(model: "PrivateLinearModel", X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
     """The records of a table in files, of which headers and, if it is public, their number are looked at."""
-    _check(model, y, sample_weight, groups)
+    check_for_files(model, y, sample_weight, groups)
     files: Files = as_files(X)  # type: ignore[assignment]  # the caller has asked
     parts, cache = files.opened()
     names = feature_columns(parts[0], y, None, None)
@@ -63,7 +63,7 @@ def people_of(groups: Any, rows: int, neighbours: Neighbours) -> IntArray | None
     return people
 
 
-def _check(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any) -> None:
+def check_for_files(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any) -> None:
     """Refuse what is not done on files, before one is opened."""
     if not isinstance(y, str):
         raise InvalidParameter(
