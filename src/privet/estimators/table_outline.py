@@ -213,7 +213,7 @@ def estimator_for(
         common["classes"] = list(range(len(target.classes)))
         model: PrivateLinearModel = LogisticRegression() if given is None else clone(given)
         if isinstance(getattr(model, "class_weight", None), Mapping):
-            common["class_weight"] = _by_place(model.class_weight, target.classes)  # type: ignore[attr-defined]
+            common["class_weight"] = _by_place(model.class_weight, target.classes)
     elif target is not None and target.kind == "count":
         common["target_range"] = ends_of(target)
         model = PoissonRegressor() if given is None else clone(given)

@@ -200,7 +200,7 @@ class Schema:
         return (*(name for name, column in self.columns.items() if not column.known), *target)
 
     def _repr_html_(self) -> str:
-        rows = [(name, _kind(column), _known(column), column.missing) for name, column in self.columns.items()]
+        rows: list[tuple[str, ...]] = [(n, _kind(each), _known(each), each.missing) for n, each in self.columns.items()]
         if self.target is not None:
             rows.append((self.target.column, f"target: {self.target.kind}", _known(self.target), ""))
         rows += [(name, "ignored", "", "") for name in self.ignored]
