@@ -1,7 +1,6 @@
 """Small tables for notebooks: all text escaped, no colours of their own, so that they read in light and in dark."""
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
 _CELL = "padding:0.15em 0.8em;vertical-align:top;color:inherit;background:none"
@@ -22,9 +21,9 @@ def table(rows: Iterable[Sequence[Any]], *, head: Sequence[Any] = (), title: str
     """
     found = [f'<table style="{_TABLE}">']
     if title:
-        found.append(f'<caption style="{_CAPTION}">{escape(title)}</caption>')
+        found.append(f'<caption style="{_CAPTION}">{_escape(title)}</caption>')
     if head:
-        cells = "".join(f'<th style="{_CELL};{_LINE};text-align:left">{escape(str(name))}</th>' for name in head)
+        cells = "".join(f'<th style="{_CELL};{_LINE};text-align:left">{_escape(str(name))}</th>' for name in head)
         found.append(f"<thead><tr>{cells}</tr></thead>")
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return "".join([*found, f"<tbody>{body}</tbody></table>"])
@@ -38,8 +37,8 @@ def folded(title: str, text: str) -> str:
     >>> folded("more", "1 < 2")
     '<details><summary>more</summary><p style="white-space:pre-wrap;color:inherit">1 &lt; 2</p></details>'
     """
-    words = f'<p style="white-space:pre-wrap;color:inherit">{escape(text)}</p>'
-    return f"<details><summary>{escape(title)}</summary>{words}</details>"
+    words = f'<p style="white-space:pre-wrap;color:inherit">{_escape(text)}</p>'
+    return f"<details><summary>{_escape(title)}</summary>{words}</details>"
 
 
 def line(text: str) -> str:
@@ -50,13 +49,19 @@ def line(text: str) -> str:
     >>> line("a & b")
     '<p style="color:inherit">a &amp; b</p>'
     """
-    return f'<p style="color:inherit">{escape(text)}</p>'
+    return f'<p style="color:inherit">{_escape(text)}</p>'
+
+
+def _escape(text: str) -> str:
+    from html import escape  # not before it is needed: `import privet` is to cost nothing
+
+    return escape(text)
 
 
 def _cell(cell: Any) -> str:
     text = str(cell)
     side = "right" if _is_number(text) else "left"
-    return f'<td style="{_CELL};text-align:{side}">{escape(text)}</td>'
+    return f'<td style="{_CELL};text-align:{side}">{_escape(text)}</td>'
 
 
 def _is_number(text: str) -> bool:
