@@ -98,6 +98,7 @@ def test_the_command_says_it_and_refits_and_a_nameless_index(tmp_path: Path, mon
     first, second = CliRunner().invoke(main, fit), CliRunner().invoke(main, fit)
     assert first.exit_code == second.exit_code == 0, first.output
     assert "next to none in 'species'" in first.stderr
+    assert "has no name" in first.stderr
     assert "with one, which is replaced" not in first.stderr
     assert second.stderr.count("with one, which is replaced") == 1
 

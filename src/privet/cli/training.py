@@ -89,6 +89,7 @@ def fit(
         )
     budget = Budget(epsilon=epsilon, delta=delta)
     rows = _opened(table, engine, scheduler, cache)
+    _note_unnamed(rows)
     warn_of_refit(out)
     model = fit_table(rows, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
     saved = model.save(out)
@@ -139,6 +140,14 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) 
 
         where = SparkEngine(SparkSession.builder.getOrCreate())
     return Files(table, engine=where, cache=cache)
+
+
+def _note_unnamed(table: Any) -> None:
+    """Say that a column of a CSV file has no name, and is passed over."""
+    from privet.data.tables import header
+
+    if isinstance(table, Path) and "" in (header(table) or []):
+        click.echo(f"Note: {_UNNAMED}", err=True)
 
 
 def learnt_facts(given: Any, found: Any) -> dict[str, Any]:
@@ -240,8 +249,7 @@ def schema(table: Path, target: str | None, as_json: bool) -> None:
     from privet.preprocessing import schema_skeleton
 
     names = [name for name in header(table) or [] if name]
-    if len(names) < len(header(table) or []):
-        click.echo(f"Note: {_UNNAMED}", err=True)
+    _note_unnamed(table)
     if as_json:
         click.echo(json.dumps({"columns": names, "target": target}))
         return
