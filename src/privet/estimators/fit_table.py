@@ -79,7 +79,7 @@ def fit_table(
 
     Parameters
     ----------
-    table : a data frame, dict of columns, list of dicts, or path of a CSV file; or Parquet files, by their path or as
+    table : a data frame, dict of columns or list of dicts; or CSV or Parquet files, by their path or as
         `privet.engines.Files`, which are never in memory whole; private
     schema : the public facts, with a target; or the path of a schema file
     estimator : which model, with its own parameters, e.g. `HuberRegressor(alpha=1.0)`; what the schema says (ranges,
@@ -89,7 +89,7 @@ def fit_table(
     records : under "add_remove", a public guess of the number of rows, or of people
     groups : the column that says whose row it is, which is then no feature; the guarantee is for a person with all rows
     bounds_exact : whether declared ranges are to be used as they are; else narrower ones may be learnt inside
-    count_usable : whether to count, with noise, how many records the schema can read
+    count_usable : whether to count, with noise, how many records the schema can read; not with `groups`
     account : a `privet.ledger.Account` to reserve the plan from
     random : the system's, unless for a test; a fixed seed invalidates the guarantee
 

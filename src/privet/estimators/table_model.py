@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from privet.arrays import Vector
-from privet.data import grouped_by, one_row_each
+from privet.data import grouped_by
 from privet.data.elsewhere import ElsewhereRows
 from privet.engines.files import as_files
 from privet.errors import InvalidParameter, SchemaMisfit, SmallEffectiveSample
@@ -147,7 +147,7 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         if self.random_state is not None:
             random = randomness(self.random_state, stacklevel=4)
         table = _opened(table, task)
-        whose = None if groups is None else grouped_by(table, groups)
+        whose = None if groups is None or isinstance(table, TableFiles) else grouped_by(table, groups, hashed=True)
         opened = opened_columns(given, table, groups, task.exact)
         encoded = _encoded(given, table) if opened is None else None
         rows = opened.count if opened is not None else len(encoded[1])  # type: ignore[index]
@@ -168,12 +168,12 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
             learnt = learner.run(opened, meter)
         schema = learnt.schema
         made, target = encoded or _encoded(schema, table)
-        places = None if whose is None or not planned.usable.releases else one_row_each(whose, meter.random)
-        usable = planned.usable.run(schema, made, target, meter, places=places)
+        people = table.people if isinstance(table, TableFiles) else whose
+        usable = planned.usable.run(schema, made, target, meter)
         away = outline.rate < 1 or isinstance(made, ElsewhereRows)
         features = made if away else made.whole()  # where most is learnt from a sample, no copy is needed
         estimator = task.estimator(schema)
-        doubts = estimator._fit_planned(features, target, groups=whose, outline=outline, meter=meter)
+        doubts = estimator._fit_planned(features, target, groups=people, outline=outline, meter=meter)
         meter.finish()
         estimator.guarantee_ = _stated(estimator.guarantee_, given, learner, before)
         self.schema_, self.estimator_, self.usable_ = schema, estimator, usable.counts
@@ -210,14 +210,9 @@ def _opened(table: Any, task: TableTask) -> Any:
     files = as_files(table)
     if files is None:
         return table
-    if task.groups is not None:
-        raise InvalidParameter(
-            "Expected no groups for a table in files, got a column of them: that is done for tables in memory. Leave "
-            "it out, or read the table into memory."
-        )
     if task.given is not None:
-        check_for_files(task.given, task.schema.known_target.column, None, None)
-    return TableFiles(files, task.schema)
+        check_for_files(task.given, task.schema.known_target.column, None, task.groups)
+    return TableFiles(files, task.schema, task.groups)
 
 
 def _encoded(schema: Schema, table: Any) -> tuple[Any, Any]:

@@ -85,7 +85,7 @@ def opened_columns(schema: Schema, table: Any, groups: str | None, bounds_exact:
     if not hulls and not schema.unknown:
         return None
     learner = SchemaLearner(schema=schema, threshold_delta=0.1, groups=groups, inside=hulls)
-    return table.opened(schema, learner.columns) if isinstance(table, TableFiles) else learner.read(table)
+    return table.opened(learner.columns) if isinstance(table, TableFiles) else learner.read(table)
 
 
 def _hulls(schema: Schema) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ def table_outline(task: TableTask, count: int) -> TableOutline:
         part = share_noise(noise, share, budget.epsilon, most=2.0**16, what=what, public=public)
         before = learner.releases(noise_multiplier=part)
     usable = UsableCounts()
-    if task.count_usable:
+    if task.count_usable and task.groups is None:
         usable = UsableCounts.planned(schema, records=known, whole_noise=noise, neighbours=neighbours)
     size = replace(size, exact=not (learner is not None and learner.names))
     found = outlined(model, size, before=(*before, *usable.releases), draws=False)

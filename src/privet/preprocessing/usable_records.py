@@ -84,16 +84,16 @@ class UsableCounts:
                 found.append(Release(name=name, of=of, bound=bound, noise_multiplier=noise, size=columns))
         return cls(releases=tuple(found))
 
-    def run(self, schema: Schema, rows: Any, target: Any, meter: Meter, *, places: IntArray | None = None) -> Usable:
-        """Count, with noise: rows and targets as the schema encodes them, at some places if given. Private."""
+    def run(self, schema: Schema, rows: Any, target: Any, meter: Meter) -> Usable:
+        """Count, with noise: rows, which are the records, and targets as the schema encodes them. Private."""
         if not self.releases:
             return Usable(counts={})
         columns = {TARGETS: (schema.known_target.column,), FEATURES: tuple(schema.columns)}
-        held = dict(zip((FEATURES, TARGETS), _counted(rows, target, places), strict=True))
+        held = dict(zip((FEATURES, TARGETS), _counted(rows, target), strict=True))
         counts: dict[str, float] = {}
         misfits: tuple[str, ...] = ()
         for name in (release.name for release in self.releases):
-            meter.open(name, count=len(target) if places is None else len(places))
+            meter.open(name, count=len(target))
             noisy = meter.noisy_counts(name, held[name])
             blur = _alarm(len(noisy)) * meter.noise_stddev(name)
             counts.update(zip(columns[name], noisy.tolist(), strict=True))
@@ -107,14 +107,13 @@ def _alarm(columns: int) -> float:
     return float(-ndtri(_ALARM / 2 / columns))
 
 
-def _counted(rows: Any, target: Any, places: IntArray | None) -> tuple[IntArray, IntArray]:
+def _counted(rows: Any, target: Any) -> tuple[IntArray, IntArray]:
     """How many records can be read: of each column, and of the target. Private."""
     if isinstance(rows, ElsewhereRows):
         features: Any = Elsewhere(rows.source, rows.rows, rows.shape[0])
         found, known = tallies([_usable, _known], [features, target])
         return np.asarray(found), np.atleast_1d(known)
-    part: Any = slice(None) if places is None else places
-    return rows.usable(part), np.atleast_1d(_known(target[part]))
+    return rows.usable(), np.atleast_1d(_known(target))
 
 
 def _usable(rows: Any) -> IntArray:
