@@ -26,6 +26,7 @@ from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
 from privet.estimators.reading import by_name, file_records, in_files, people_of, records_elsewhere
 from privet.estimators.reserving import randomness, reserve, undone_on_failure
+from privet.estimators.summary import Speaking
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
@@ -37,7 +38,7 @@ _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncer
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Shared by the estimators, with the parameters that all of them have; not to be used by itself."""
 
     epsilon: float = 1.0
@@ -157,7 +158,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         """
         with undone_on_failure(self):
             self._check()
-            before = (*upstream(), *self._assumed(X))
+            before = (*upstream(self.account), *self._assumed(X))
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
             if outline.little:

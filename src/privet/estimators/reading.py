@@ -55,7 +55,7 @@ def by_name(X: Any, *given: Any) -> tuple[Any, ...]:
 
 def file_records(model: "PrivateLinearModel", X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
     """The records of a table in files, of which headers and, if it is public, their number are looked at."""
-    _check(model, y, sample_weight, groups)
+    check_for_files(model, y, sample_weight, groups)
     files: Files = as_files(X)  # type: ignore[assignment]  # the caller has asked
     reader = model._target_reader()
     beside = tuple(name for name in (y, sample_weight, groups) if name is not None)
@@ -111,7 +111,7 @@ def people_of(groups: Any, rows: int, neighbours: Neighbours) -> IntArray | None
     return people
 
 
-def _check(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any) -> None:
+def check_for_files(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any) -> None:
     """Refuse what is not done on files, before one is opened."""
     for name, what, given in (
         ("y", "labels", y),
