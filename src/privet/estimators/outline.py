@@ -29,7 +29,7 @@ from privet.estimators.range_shares import (
     target_finder,
 )
 from privet.estimators.sampling import sample_rate
-from privet.estimators.settled_defaults import settled_share, settling_for, shortened
+from privet.estimators.settled_defaults import settled_share, settling_for
 from privet.estimators.turning import geometry_for, solver_of
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
@@ -123,7 +123,10 @@ class Outline:
         """What to say when the model will be little more than a constant, or its ranges noise; empty if neither."""
         if self.alone is not None:
             return few_sentence(self.effective, declared=self.alone.hull is not None)
-        octaves = [release for release in self.plan.releases if release.name in ("ranges: octaves", "target: octaves")]
+        finders = (self.ranges, self.target)
+        inside = {f"{each.what}: octaves" for each in finders if each is not None and any(each.hulls)}
+        open_ = {"ranges: octaves", "target: octaves"} - inside  # inside a declared range, that one is left
+        octaves = [release for release in self.plan.releases if release.name in open_]
         needed = max((LEAST_SEEN * release.noise_stddev(self.plan.neighbours) for release in octaves), default=0.0)
         if self.plan.count < needed:
             return (
@@ -207,7 +210,6 @@ def outlined(
         last += (keeping.release(), *settling.releases(noise_multiplier=of_share(settled_share(effective))))
     columns = facts.shape[0]
     solver = solver_of(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
-    solver = solver if model.max_iter is not None else shortened(solver, settling)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact:
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))

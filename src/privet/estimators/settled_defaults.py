@@ -1,11 +1,9 @@
 """How the constant is settled after the choice of slopes: from public facts alone."""
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privet.losses import Loss, WeightedLoss
-from privet.solvers import DPSGD, Solver
 from privet.solvers.settling import Settling
 
 if TYPE_CHECKING:
@@ -23,13 +21,6 @@ def settled_share(effective: float) -> float:
     """How much of the budget is spent on it: less, where there is more to be told from noise."""
     most, power, least = _SHARE
     return min(max(most * (40 / max(effective, 1.0)) ** power, least), most)
-
-
-def shortened(solver: Solver, settling: Settling | None) -> Solver:
-    """A descent without as many of its steps as will be left for the end, if it may go on there."""
-    if settling is None or not isinstance(solver, DPSGD):
-        return solver
-    return replace(solver, steps=max(solver.steps - settling.steps, min(solver.steps, settling.steps)))
 
 
 def settling_for(model: "PrivateLinearModel", loss: Loss, effective: float) -> Settling:
