@@ -1,0 +1,113 @@
+"""A page for every public name, and one for every room, written into docs/reference before Sphinx reads the pages.
+
+What is missing here (PyTorch, say) is mocked, so that its room has its pages all the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from docstrings import escaped, prose, rst
+from public_names import MISSING, Name, meant, names, rooms, said_of
+
+MEMBERS = ("   :members:", "   :undoc-members:", "   :inherited-members:", "   :show-inheritance:")
+_MOST_PAGES = 8  # that a name's page sends on to
+
+
+def first_line(name: Name) -> str:
+    """What a name is, in a sentence, as reStructuredText."""
+    value = name.value
+    text = inspect.getdoc(value) if _explained(value) else said_of(name)
+    promise = (text or "").split("\n\n")[0].replace("\n", " ").strip()
+    return prose(promise, lambda code: meant(code, name.room)) if promise else ""
+
+
+def _explained(value: Any) -> bool:
+    kinds = (inspect.isclass, inspect.isroutine, inspect.ismodule)
+    return any(kind(value) for kind in kinds) or hasattr(value, "__wrapped__")
+
+
+def name_page(name: Name) -> Iterator[str]:
+    """The lines of a name's page."""
+    title = escaped(name.short)
+    yield from (title, "=" * (len(title) + 2), "", f".. py:currentmodule:: {name.room}", "")
+    value = name.value
+    if inspect.ismodule(value):
+        yield from (f"The module :py:mod:`{value.__name__}`: {first_line(name)}", "")
+    elif name.home != name.room:
+        yield from (f".. py:data:: {name.dotted}", "   :no-index-entry:", "")
+        yield from (f"   Short for :py:obj:`{name.home}.{name.short}`, the same object: {first_line(name)}", "")
+    elif inspect.isclass(value):
+        kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
+        yield from (f".. {kind}:: {name.dotted}", *(() if kind == "autoexception" else MEMBERS), "")
+    elif inspect.isroutine(value) or hasattr(value, "__wrapped__"):
+        yield from (f".. autofunction:: {name.dotted}", "")
+    elif hasattr(value, "commands"):
+        yield from (f".. py:function:: {name.dotted}()", "", "   The command ``privet``: see :doc:`/cli`.", "")
+    else:
+        yield from (f".. py:data:: {name.dotted}", f"   :value: {_shown(value)}", "")
+        yield from (f"   {line}".rstrip() for line in rst(said_of(name), lambda code: meant(code, name.room)))
+    found = [f":doc:`/{page}`" for page in pages_with(name.short)[:_MOST_PAGES]]
+    if found:
+        yield from ("", ".. rubric:: In the guides", "", " · ".join(found), "")
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(re.sub(r"<[^>]*>|typing\.|privet\.[a-z_.]+\.", "", repr(value)).split())
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+@cache
+def _texts(docs: Path) -> dict[str, str]:
+    return {p.relative_to(docs).with_suffix("").as_posix(): p.read_text(encoding="utf-8") for p in docs.rglob("*.md")}
+
+
+def pages_with(short: str) -> list[str]:
+    """The pages that use a name in their examples or name it in code, those first that do so most."""
+    word = re.compile(rf"(?:import [^\n]*|`[^`\n]*|[^\w.`])\b{re.escape(short)}\b(?=[(`,]|$)", re.M)
+    if re.fullmatch("[a-z]+", short):  # also a word of every day: count only where it is imported
+        word = re.compile(rf"import [^\n]*\b{re.escape(short)}\b")
+    docs = Path(__file__).parents[1]
+    counts = {page: len(word.findall(text)) for page, text in _texts(docs).items()}
+    return sorted((page for page, count in counts.items() if count), key=lambda page: (-counts[page], page))
+
+
+def room_page(room: str) -> Iterator[str]:
+    """The lines of a room's page: what it is, and its names with what each promises."""
+    mine = [name for name in names() if name.room == room]
+    yield from (room, "=" * len(room), "", f".. py:module:: {room}", "")
+    yield from rst(inspect.cleandoc(importlib.import_module(room).__doc__ or ""), lambda code: meant(code, room))
+    yield from ("", ".. list-table::", "   :class: names", "   :widths: 30 70", "")
+    for name in mine:
+        target = f":doc:`{escaped(name.short)} </reference/{name.dotted}>`"
+        yield from (f"   * - {target}", f"     - {first_line(name)}")
+    yield from ("", ".. toctree::", "   :hidden:", "", *(f"   {escaped(n.short)} <{n.dotted}>" for n in mine), "")
+
+
+def write_all(app: Any) -> None:
+    """Write the pages, and remove those of names that are gone; called by Sphinx."""
+    app.config.autodoc_mock_imports += MISSING
+    folder = Path(app.srcdir) / "reference"
+    folder.mkdir(exist_ok=True)
+    pages = {f"{name.dotted}.rst": name_page(name) for name in names()}
+    pages |= {f"{room}.rst": room_page(room) for room in rooms()}
+    pages["privet.errors.rst"] = room_page("privet.errors")  # a name of privet, and a room
+    for path in set(folder.glob("*.rst")) - {folder / name for name in pages}:
+        path.unlink()
+    for file, lines in pages.items():
+        text = "\n".join(lines) + "\n"
+        path = folder / file
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("builder-inited", write_all)
+    return {"parallel_read_safe": True}
