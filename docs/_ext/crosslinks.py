@@ -1,4 +1,4 @@
-"""Code in a text that is a public name leads to the page of that name."""
+"""Code in a text that is a public name leads to the page of that name; blocks of code end where their text does."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ class LinkNames(SphinxTransform):
 
     def apply(self, **_: Any) -> None:
         """Called by Sphinx, once a page."""
+        for node in self.document.findall(nodes.literal_block):
+            if (
+                node.rawsource == node.astext()
+            ):  # an example ends in a blank line, so that its fence is not taken for output
+                node.rawsource = node.astext().rstrip("\n")
+                node[:] = [nodes.Text(node.rawsource)]
         here = self.env.docname.removeprefix("reference/")
         for node in list(self.document.findall(nodes.literal)):
             around = node.parent

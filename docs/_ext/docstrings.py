@@ -15,6 +15,7 @@ from typing import Any
 from public_names import meant, rooms
 
 LABEL = re.compile(r"(Promise|Theorem|Theorems|Edges|Cost|Unit|Lecture|Assumes|Source|Utility): ?")
+LABELLED = re.compile(rf"\n(?={LABEL.pattern.replace('(', '(?:')})")
 LISTS = ("Parameters", "Attributes", "Returns")
 TOKEN = re.compile(
     r"(?P<role>:\w+:`[^`]+`)|(?P<code>``[^`]+``|`[^`]+`)|(?P<url>https?://[^\s)>,]+)|(?P<page>docs/(?P<doc>[\w/-]+)\.md)"
@@ -87,7 +88,7 @@ def _paragraphs(text: str, resolve: Callable[[str], str | None]) -> Iterator[str
         elif lines[0].startswith("    ") or re.search("^[├└│]", block, re.M):
             yield from ("::", "", *(f"    {line}" for line in lines), "")
         elif block.strip():
-            for paragraph in re.split(rf"\n(?={LABEL.pattern})", block):
+            for paragraph in re.split(LABELLED, block):
                 label = LABEL.match(paragraph)
                 said = f"**{label[1]}.** " if label else ""
                 rest = " ".join(paragraph[label.end() if label else 0 :].split())

@@ -16,7 +16,7 @@ from typing import Any
 from docstrings import escaped, prose, rst
 from public_names import MISSING, Name, meant, names, rooms, said_of
 
-MEMBERS = ("   :members:", "   :undoc-members:", "   :inherited-members:", "   :show-inheritance:")
+MEMBERS = ("   :members:", "   :undoc-members:", "   :inherited-members:")
 _MOST_PAGES = 8  # that a name's page sends on to
 
 
@@ -45,7 +45,11 @@ def name_page(name: Name) -> Iterator[str]:
         yield from (f"   Short for :py:obj:`{name.home}.{name.short}`, the same object: {first_line(name)}", "")
     elif inspect.isclass(value):
         kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
-        yield from (f".. {kind}:: {name.dotted}", *(() if kind == "autoexception" else MEMBERS), "")
+        yield from (
+            f".. {kind}:: {name.dotted}",
+            *(("   :show-inheritance:",) if kind == "autoexception" else MEMBERS),
+            "",
+        )
     elif inspect.isroutine(value) or hasattr(value, "__wrapped__"):
         yield from (f".. autofunction:: {name.dotted}", "")
     elif hasattr(value, "commands"):
@@ -87,7 +91,7 @@ def room_page(room: str) -> Iterator[str]:
     for name in mine:
         target = f":doc:`{escaped(name.short)} </reference/{name.dotted}>`"
         yield from (f"   * - {target}", f"     - {first_line(name)}")
-    yield from ("", ".. toctree::", "   :hidden:", "", *(f"   {escaped(n.short)} <{n.dotted}>" for n in mine), "")
+    yield from ("", ".. toctree::", "   :hidden:", "", *(f"   {name.short} <{name.dotted}>" for name in mine), "")
 
 
 def write_all(app: Any) -> None:
