@@ -46,6 +46,7 @@ def sentence(text: str) -> str:
     text = re.sub(r"(?<=[a-z] )Delta\b", "Δ", text)  # where a sentence begins with it, it is the word
     text = re.sub(r"\bsqrt\((\w+)\)", r"√\1", text).replace("sqrt(", "√(").replace("<=", "≤").replace(">=", "≥")
     text = escape(text, quote=False)
+    text = re.sub(r"(?<=[A-Za-zα-ω])\*(?=[\s,;:.)&]|$)", "<sup>∗</sup>", text)
     for tag, mark in (("sub", r"(?<![A-Za-z_])([A-Za-zα-ω]~?)_"), ("sup", r"()\^")):
         text = re.sub(mark + SCRIPT, lambda m, tag=tag: f"{m[1]}<{tag}>{_minus(m[2] or m[3] or m[4])}</{tag}>", text)
     return text

@@ -157,7 +157,9 @@ def on_read(app: Any, docname: str, source: list[str]) -> None:
         place = (folder / match["file"]).as_posix()
         path = f"/_figures/{place}" if place in FIGURES else f"/{place}"
         target = f"{up}_images/{Path(place).name}"
-        return f"```{{figure}} {path}\n:alt: {match['said']}\n:target: {target}\n\n{match['said']}\n```"
+        return (
+            f"```{{figure}} {path}\n:alt: {match['said'].replace('`', '')}\n:target: {target}\n\n{match['said']}\n```"
+        )
 
     source[0] = IMAGE.sub(figure, source[0])
 

@@ -6,6 +6,7 @@ everywhere.
 
 from __future__ import annotations
 
+import re
 import shutil
 from html import escape
 from importlib.util import find_spec
@@ -19,6 +20,23 @@ FONT = "STIXTwoMath-Regular.ttf"
 LOG = logging.getLogger(__name__)
 
 
+# Left and right bars are told apart by letters of nobody's, as latex2mathml writes both alike.
+BARS = {"lvert": "\ue000", "rvert": "\ue001", "lVert": "\ue002", "rVert": "\ue003"}
+BAR = re.compile(r"(?<!left)(?<!right)(?<![bB]igl)(?<![bB]igr)\\([lr][vV]ert)(?![A-Za-z])")
+# What latex2mathml writes, and what a browser sets as TeX would.
+BETTER = {
+    f"<mi>{BARS['lvert']}</mi>": '<mo form="prefix" stretchy="false">|</mo>',
+    f"<mi>{BARS['rvert']}</mi>": '<mo form="postfix" stretchy="false">|</mo>',
+    f"<mi>{BARS['lVert']}</mi>": '<mo form="prefix" stretchy="false">‖</mo>',
+    f"<mi>{BARS['rVert']}</mi>": '<mo form="postfix" stretchy="false">‖</mo>',
+    "<mo>&#x0221E;</mo>": "<mi>∞</mi>",
+    "<mo>&#x0002F;</mo>": '<mo lspace="0" rspace="0">/</mo>',
+    "<mi>:</mi><mo>&#x0003D;</mo>": "<mo>≔</mo>",
+    "<mi>:</mi>": '<mo lspace="0">:</mo>',
+    "<mi>;</mi>": '<mo separator="true">;</mo>',
+}
+
+
 def typeset(latex: str, *, display: bool) -> str:
     """A formula as MathML.
 
@@ -27,7 +45,10 @@ def typeset(latex: str, *, display: bool) -> str:
     >>> typeset("x^2", display=False).startswith('<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline">')
     True
     """
-    return str(convert(latex, display="block" if display else "inline"))
+    found = str(convert(BAR.sub(lambda bar: BARS[bar[1]], latex), display="block" if display else "inline"))
+    for written, better in BETTER.items():
+        found = found.replace(written, better)
+    return found
 
 
 def inline(writer: Any, node: Any) -> None:
@@ -39,12 +60,14 @@ def inline(writer: Any, node: Any) -> None:
 def block(writer: Any, node: Any) -> None:
     """Write a formula on a line of its own."""
     name = f' id="{node["ids"][0]}"' if node["ids"] else ""
-    writer.body.append(f'<div class="math"{name}>{_or_warn(node, display=True)}</div>')
+    tag = re.search(r"\\tag\{([^}]*)\}", node.astext())
+    number = f'<span class="number">({tag[1].replace("*", "∗")})</span>' if tag else ""
+    writer.body.append(f'<div class="math"{name}>{_or_warn(node, display=True)}{number}</div>')
     _skip()
 
 
 def _or_warn(node: Any, *, display: bool) -> str:
-    latex = node.astext()
+    latex = re.sub(r"\\tag\{[^}]*\}", "", node.astext()).strip()
     try:
         return typeset(latex, display=display)
     except Exception as error:  # noqa: BLE001 - whatever the formula does to the converter, its page should be named

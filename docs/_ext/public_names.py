@@ -55,8 +55,11 @@ def _imitated() -> AbstractContextManager[None]:
     """Imports of PyTorch succeed, whether or not it is installed; all else that is optional is imported when used."""
     if "torch" not in MISSING:
         return nullcontext()
-    from sphinx.ext.autodoc.mock import mock
+    from sphinx.ext.autodoc.mock import _MockObject, mock
 
+    _MockObject.__or__ = _MockObject.__ror__ = lambda self, other: (
+        Any
+    )  # types of its classes are written `Tensor | None`
     return mock(["torch"])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -41,7 +42,7 @@ def name_page(name: Name) -> Iterator[str]:
     if inspect.ismodule(value):
         yield from (f"The module :py:mod:`{value.__name__}`: {first_line(name)}", "")
     elif name.home != name.room:
-        yield from (f".. py:data:: {name.dotted}", "   :no-index-entry:", "")
+        yield from (f".. py:data:: {name.short}", "   :no-index-entry:", "")
         yield from (f"   Short for :py:obj:`{name.home}.{name.short}`, the same object: {first_line(name)}", "")
     elif inspect.isclass(value):
         kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
@@ -53,9 +54,9 @@ def name_page(name: Name) -> Iterator[str]:
     elif inspect.isroutine(value) or hasattr(value, "__wrapped__"):
         yield from (f".. autofunction:: {name.dotted}", "")
     elif hasattr(value, "commands"):
-        yield from (f".. py:function:: {name.dotted}()", "", "   The command ``privet``: see :doc:`/cli`.", "")
+        yield from (f".. py:function:: {name.short}()", "", "   The command ``privet``: see :doc:`/cli`.", "")
     else:
-        yield from (f".. py:data:: {name.dotted}", f"   :value: {_shown(value)}", "")
+        yield from (f".. py:data:: {name.short}", f"   :value: {_shown(value)}", "")
         yield from (f"   {line}".rstrip() for line in rst(said_of(name), lambda code: meant(code, name.room)))
     found = [f":doc:`/{page}`" for page in pages_with(name.short)[:_MOST_PAGES]]
     if found:
@@ -68,17 +69,23 @@ def _shown(value: Any) -> str:
 
 
 @cache
-def _texts(docs: Path) -> dict[str, str]:
-    return {p.relative_to(docs).with_suffix("").as_posix(): p.read_text(encoding="utf-8") for p in docs.rglob("*.md")}
+def _words() -> dict[str, tuple[Counter[str], Counter[str]]]:
+    """Of each page, how often each word is in its code, and how often in a line that imports."""
+    docs = Path(__file__).parents[1]
+    found = {}
+    for path in docs.rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        code = "\n".join(re.findall(r"^```python\n.*?^```|`[^`\n]+`", text, re.M | re.S))
+        imports = "\n".join(re.findall(r"^>>> from privet\S* import .*$", code, re.M))
+        page = path.relative_to(docs).with_suffix("").as_posix()
+        found[page] = (Counter(re.findall(r"\w+", code)), Counter(re.findall(r"\w+", imports)))
+    return found
 
 
 def pages_with(short: str) -> list[str]:
     """The pages that use a name in their examples or name it in code, those first that do so most."""
-    word = re.compile(rf"(?:import [^\n]*|`[^`\n]*|[^\w.`])\b{re.escape(short)}\b(?=[(`,]|$)", re.M)
-    if re.fullmatch("[a-z]+", short):  # also a word of every day: count only where it is imported
-        word = re.compile(rf"import [^\n]*\b{re.escape(short)}\b")
-    docs = Path(__file__).parents[1]
-    counts = {page: len(word.findall(text)) for page, text in _texts(docs).items()}
+    plain = re.fullmatch("[a-z]+", short) is not None  # also a word of every day: count only where it is imported
+    counts = {page: (imports if plain else code)[short] for page, (code, imports) in _words().items()}
     return sorted((page for page, count in counts.items() if count), key=lambda page: (-counts[page], page))
 
 

@@ -93,6 +93,7 @@ def test_sentences_of_claims_have_their_scripts_set() -> None:
     said = CLAIMS.sentence("w_{t-1} - eta g_t < e^{-y} and sqrt(T) <= sigma^2; see true_epsilon. Delta is the word.")
     assert said.startswith("w<sub>t−1</sub> - η g<sub>t</sub> &lt; e<sup>−y</sup> and √T ≤ σ<sup>2</sup>; see true_eps")
     assert said.endswith("Delta is the word.")
+    assert CLAIMS.sentence("L* - L, n*m") == "L<sup>∗</sup> - L, n*m"
     texts = [text for c in all_claims() for text in (c.statement, c.erratum, CLAIMS.check_for(c.id).method)]
     assert [text for text in texts if re.search(r"\^|_[{(]|sqrt\(", CLAIMS.sentence(text))] == []
 
