@@ -73,4 +73,5 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
     "search_bar_text": "Search",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": []}

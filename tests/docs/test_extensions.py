@@ -98,3 +98,16 @@ def test_code_in_a_text_means_a_public_name_or_nothing(extension: ModuleType) ->
     assert extension.meant("epsilon") is None
     assert extension.meant("guarantee", "privet.accounting") == "privet.accounting.guarantee"
     assert extension.meant("delta", "privet.accounting", frozenset({"delta"})) is None
+
+
+def test_formulas_are_set_as_tex_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bars open and close, a slash and infinity take no room of an operator; what is unknown names its page."""
+    pytest.importorskip("sphinx")
+    pytest.importorskip("latex2mathml")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    typeset = importlib.import_module("mathml").typeset
+    found = typeset(r"\lvert x\rvert < \infty/2", display=False)
+    assert found.count('form="prefix"') == found.count('form="postfix"') == 1
+    assert "<mi>∞</mi>" in found
+    assert '<mo lspace="0" rspace="0">/</mo>' in found
+    assert 'display="block"' in typeset(r"\sum_i x_i", display=True)
