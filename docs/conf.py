@@ -6,6 +6,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "_ext"), str(HERE.parent / "src")]
 
+from public_names import MISSING  # noqa: E402 - beside this file, in no package
+
 import privet  # noqa: E402 - of this checkout, wherever Sphinx is installed
 
 project = "privet"
@@ -40,7 +42,7 @@ myst_heading_anchors = 4
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
-autodoc_mock_imports: list[str] = []  # the extension `reference` adds what is not installed
+autodoc_mock_imports = MISSING
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 80
 toc_object_entries = False

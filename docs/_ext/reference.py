@@ -1,6 +1,6 @@
 """A page for every public name, and one for every room, written into docs/reference before Sphinx reads the pages.
 
-What is missing here (PyTorch, say) is mocked, so that its room has its pages all the same.
+What is not installed (PyTorch, say) is mocked, here and in conf.py, so that its room has its pages all the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from docstrings import escaped, prose, rst
-from public_names import MISSING, Name, meant, names, rooms, said_of
+from public_names import Name, meant, names, rooms, said_of
 
 MEMBERS = ("   :members:", "   :undoc-members:", "   :inherited-members:")
 _MOST_PAGES = 8  # that a name's page sends on to
@@ -103,7 +103,6 @@ def room_page(room: str) -> Iterator[str]:
 
 def write_all(app: Any) -> None:
     """Write the pages, and remove those of names that are gone; called by Sphinx."""
-    app.config.autodoc_mock_imports += MISSING
     folder = Path(app.srcdir) / "reference"
     folder.mkdir(exist_ok=True)
     pages = {f"{name.dotted}.rst": name_page(name) for name in names()}
