@@ -79,7 +79,7 @@ def opened_columns(schema: Schema, table: Any, groups: str | None, bounds_exact:
     if not hulls and not schema.unknown:
         return None
     learner = SchemaLearner(schema=schema, threshold_delta=0.1, groups=groups, inside=hulls)
-    return table.opened(schema, learner.columns) if isinstance(table, TableFiles) else learner.read(table)
+    return table.opened(learner.columns) if isinstance(table, TableFiles) else learner.read(table)
 
 
 def _hulls(schema: Schema) -> tuple[str, ...]:
