@@ -62,12 +62,21 @@ def test_the_rule_for_steps_first_fails_at_fifty() -> None:
 
 
 def test_svrg_does_not_follow_at_once() -> None:
-    """Adam, AdamW and Adafactor cost what plain steps do; SVRG's snapshots cost more."""
+    """Adam, AdamW and Adafactor read the records of plain steps; SVRG's snapshots read more, and cost more."""
     found = check_for("97")()
     assert found.verdict == "fails"
-    costs = {found.numbers[f"epsilon_{name}"] for name in ("plain", "adam", "adamw", "adafactor")}
-    assert len(costs) == 1
-    assert found.numbers["epsilon_svrg"] > 2 * costs.pop()
+    reads = {found.numbers[f"reads_of_{name}"] for name in ("plain", "adam", "adamw", "adafactor")}
+    assert len(reads) == 1
+    assert found.numbers["reads_of_svrg"] > 1.5 * reads.pop()
+    assert found.numbers["epsilon_svrg"] > 2 * found.numbers["epsilon_plain"]
+
+
+def test_bounds_of_the_recap_say_how_loose_they_are() -> None:
+    """Instances come within 2.2, 4.6 and, at 2 and 1,600 steps, 4.1 and 9.4 times of claims 77, 81 and 87."""
+    assert check_for("77")().numbers["share_of_cone_100000_4_1"] > 1 / 2.2
+    assert check_for("81")().numbers["least_share"] > 1 / 4.6
+    found = check_for("87")().numbers
+    assert (found["times_too_large_at_2"], found["times_too_large_at_1600"]) == pytest.approx((4.04, 9.38), abs=5e-3)
 
 
 @pytest.mark.slow
