@@ -73,11 +73,19 @@ def block(claim: Claim) -> str:
         f'<p class="found"><strong>Found:</strong> {sentence(finding.sentence)}</p>',
         f'<p class="erratum"><strong>Erratum:</strong> {sentence(claim.erratum)}</p>' if claim.erratum else "",
         f"<details><summary>How it was checked</summary><p>{sentence(check_for(claim.id).method)}</p>",
+        f"<p>Varied: {sentence(check_for(claim.id).varies)}. {_close(claim, finding)}</p>",
         f"<p><code>privet lectures check {claim.id}</code></p>",
         f"<p>{', '.join(f'<code>{escape(name)}</code>' for name in claim.realised_by)}</p>",
         "</details></div>",
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _close(claim: Claim, finding: Finding) -> str:
+    """How close the check came, and the mutant of the claim that turns it round."""
+    known = check_for(claim.id)
+    mutant = ", ".join(f"<code>{name} = {value:g}</code>" for name, value in known.mutant.items())
+    return f"How close: {sentence(known.close(finding))}. With {mutant} the verdict turns."
 
 
 def verdicts(key: str, folder: str) -> str:
