@@ -42,7 +42,7 @@ def fitted(files: Path, table: str, *more: str) -> tuple[int, str]:
     """Exit code and output of `privet fit`."""
     told = ["--schema", str(files / "table.toml"), "--epsilon", "1", "--delta", "1e-6", "--out", str(files / "model")]
     result = CliRunner().invoke(main, ["fit", table, *told, *more])
-    return result.exit_code, result.output
+    return result.exit_code, result.stdout or result.output
 
 
 @pytest.mark.parametrize("table", ["data", "data/*.parquet", "data/0.parquet"])
