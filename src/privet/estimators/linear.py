@@ -33,7 +33,6 @@ from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling, declared_columns
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
 from privet.problems import GroupedProblem
-from privet.solvers.settling import settled
 
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
@@ -260,16 +259,14 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
         whole = outline.final is not None
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
-        solver = outline.solver(self, problem.loss, scaling)
-        if outline.keeping is None or outline.settling is None:
-            result = solver.run(outline.plan, problem, meter=meter)
-        else:
-            keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
-            result = settled(solver, problem, keeping, outline.settling, scaling.constant * scaling.shrink, meter)
+        result = outline.solver(self, problem.loss, scaling).run(outline.plan, problem, meter=meter)
         if outline.calibration is not None:
             weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
             known = problem, result.coef, scaling.constant * scaling.shrink
             result = replace(result, coef=outline.calibration.run(*known, meter, weight=weight))
+        if outline.keeping is not None:
+            keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
+            result = replace(result, coef=keeping.run(problem, result.coef, meter))
         if outline.final is not None and isinstance(self, WithIntervals) and not isinstance(problem, GroupedProblem):
             keep = each_alone(posed.loss.admissible, posed.labels)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
