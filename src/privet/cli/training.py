@@ -55,6 +55,11 @@ _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a 
 )
 @click.option("--scheduler", help="The address of the Dask scheduler, e.g. tcp://host:8786.")
 @click.option("--cache", type=click.Path(file_okay=False), help="Folder for encoded rows, which nobody else may read.")
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False),
+    help="File of what was released so far: the same command, after the process was killed, goes on from it.",
+)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the model.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def fit(
@@ -69,6 +74,7 @@ def fit(
     engine: str,
     scheduler: str | None,
     cache: str | None,
+    journal: str | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -83,7 +89,7 @@ def fit(
             f'Write target = {{ column = "{target}", kind = "label", values = [...] }} in the schema.'
         )
     budget = Budget(epsilon=epsilon, delta=delta)
-    rows = _opened(table, engine, scheduler, cache)
+    rows = _opened(table, engine, scheduler, cache, journal)
     model = fit_table(rows, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
     saved = model.save(out)
     learnt = learnt_facts(facts, model.schema)
@@ -92,7 +98,7 @@ def fit(
     answer(f"{model.guarantee}{said}\nModel written to {saved}.", record, as_json=as_json)
 
 
-def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) -> Any:
+def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None, journal: str | None) -> Any:
     """The path of a CSV file; or Parquet files, with the engine that reads them."""
     from privet.engines import Engine, Files, Stream
     from privet.engines.files import as_files
@@ -103,10 +109,10 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) 
             "--engine dask --scheduler tcp://host:8786."
         )
     if as_files(table) is None:
-        if engine != "stream" or cache is not None:
+        if engine != "stream" or cache is not None or journal is not None:
             raise InvalidParameter(
-                f"Expected Parquet files for an engine or a cache, got {table.name!r}: other files are read into "
-                "memory. Convert the table to Parquet, or leave --engine and --cache out."
+                f"Expected Parquet files for an engine, a cache or a journal, got {table.name!r}: other files are read "
+                "into memory. Convert the table to Parquet, or leave --engine, --cache and --journal out."
             )
         if not table.is_file():
             raise click.BadParameter(f"{str(table)!r} is no file.", param_hint="'TABLE'")
@@ -132,7 +138,7 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) 
         from privet.engines.spark_engine import SparkEngine
 
         where = SparkEngine(SparkSession.builder.getOrCreate())
-    return Files(table, engine=where, cache=cache)
+    return Files(table, engine=where, cache=cache, journal=journal)
 
 
 def learnt_facts(given: Any, found: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from privet.engines.cache import Cache
 from privet.engines.engine import Engine, Stream
 from privet.engines.part import Part
 from privet.engines.sources import PARQUET, Paths, source_parts
+from privet.errors import InvalidParameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Files:
     engine : where the work is done; this process by default
     cache : a folder that nobody else may read, for encoded rows; the system's for temporary files by default
     keep : whether they stay there afterwards
+    journal : a file of what a fit has released so far, made if it is not there: the same fit, called again after the
+        process was killed, goes on from it. For files that do not change in between
 
     Examples
     --------
@@ -34,12 +37,17 @@ class Files:
     engine: Engine = field(default_factory=Stream, kw_only=True)
     cache: str | os.PathLike[str] | None = field(default=None, kw_only=True)
     keep: bool = field(default=False, kw_only=True)
+    journal: str | os.PathLike[str] | None = field(default=None, kw_only=True)
 
     def opened(self) -> tuple[list[Part], Cache]:
         """The parts, and an empty folder; refuses what the engine cannot work with. No row is read."""
         files: Paths = self.paths
         if _named(files):
             source_parts(files)  # which refuses what is not there before a folder is made
+        elif self.journal is not None:
+            raise InvalidParameter(f"""Expected files for a fit with a journal, got {type(files).__name__}: what a frame
+                is worked out to a second time need not be the same rows. Store it first: engine.store(frame, folder).
+                """)
         cache = Cache(self.cache, keep=self.keep)
         self.engine.check(cache.folder.parent)
         if not _named(files):

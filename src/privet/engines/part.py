@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,17 @@ class Part:
 
     def __repr__(self) -> str:
         return f"Part({self.path!r}, {self.fingerprint!r})"
+
+
+def told_apart(parts: Sequence[Part]) -> str:
+    """A text that is another one for other files, or if one of them was changed. Private: it tells their sizes.
+
+    Examples
+    --------
+    >>> told_apart([Part("a.parquet", Fingerprint(8, 1))]) == told_apart([Part("a.parquet", Fingerprint(9, 1))])
+    False
+    """
+    return repr([(part.path, part.groups, part.fingerprint.size, part.fingerprint.written) for part in parts])
 
 
 def private_folder(folder: str | os.PathLike[str]) -> Path:

@@ -24,8 +24,8 @@ from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
-from privet.estimators.reading import file_records, in_files, people_of, records_elsewhere
-from privet.estimators.reserving import randomness, reserve, undone_on_failure
+from privet.estimators.reading import file_records, in_files, journal_of, people_of, records_elsewhere
+from privet.estimators.reserving import begun, randomness, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
@@ -161,8 +161,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             outline = outlined(self, data.size)
             if outline.little:
                 warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
-            meter = Meter(outline.plan, random=randomness(self.random_state))
-            reserve(self.account, outline.plan, type(self).__name__, meter.random)
+            random, name, kept = randomness(self.random_state), type(self).__name__, journal_of(self, X, y, data)
+            meter = begun(outline.plan, random, account=self.account, label=name, **kept)
             doubts = self._run(data, outline, meter, before)
             meter.finish()
         said = doubts.sentence(self._named, exact=self.bounds_exact or bool(outline.little))
@@ -270,7 +270,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)
         self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
-        self.plan_ = outline.plan
+        self.plan_ = meter.counted
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
         faint = faint_columns(self, scaling, inside=outline.ranges is not None)
         return Doubts(unsure=learnt.unsure, faint=faint)

@@ -10,6 +10,7 @@ from privet.data.floats import FrameRows
 from privet.engines.block_source import BlockSource
 from privet.engines.blocks_of_rows import FileRows, TargetColumn
 from privet.engines.files import Files, as_files
+from privet.engines.part import told_apart
 from privet.engines.parted_glm import feature_columns
 from privet.engines.sources import source_counts, source_header
 from privet.errors import InvalidParameter
@@ -48,6 +49,15 @@ def records_elsewhere(model: "PrivateLinearModel", rows: ElsewhereRows, target: 
     """Rows and targets that are elsewhere, the latter as the model's own reader has read them, as records of a fit."""
     model.n_features_in_ = rows.shape[1]
     return Records(table=rows, target=target, weights=None, people=None, size=model._size(rows, rows.shape[0]))
+
+
+def journal_of(model: "PrivateLinearModel", X: Any, y: Any, data: Records) -> dict[str, Any]:
+    """The journal that a table in files comes with, if it does, and what must be the same when a fit goes on."""
+    if not isinstance(X, Files) or X.journal is None:
+        return {}
+    given = {name: value for name, value in model.get_params(deep=False).items() if name != "account"}
+    same = (type(model).__name__, given, y, list(model.feature_names_in_), told_apart(data.table.source.parts))
+    return {"journal": X.journal, "of": repr(same)}
 
 
 def people_of(groups: Any, rows: int, neighbours: Neighbours) -> IntArray | None:

@@ -14,6 +14,7 @@ from privet.data.tables import check_header
 from privet.engines.block_source import BlockSource
 from privet.engines.blocks_of_rows import FileRows
 from privet.engines.files import Files
+from privet.engines.part import told_apart
 from privet.engines.sources import source_counts, source_header
 from privet.errors import InvalidParameter
 from privet.preprocessing import Category, Schema, TableEncoder, encode_target
@@ -62,6 +63,12 @@ class TableFiles:
         check_header(header, names)
         read(header, {name: Numbers() for name in names})  # refuses, by declared types, before anything is charged
         self._engine, self._parts, self.counts = files.engine, parts, source_counts(parts)
+        self._files, self._schema = files, schema
+
+    def journal(self, settings: str) -> dict[str, Any]:
+        """The journal that the files come with, if they do, and what must be the same when a fit goes on."""
+        of = f"{self._schema!r} {settings} {told_apart(self._parts)}"
+        return {} if self._files.journal is None else {"journal": self._files.journal, "of": of}
 
     @property
     def count(self) -> int:

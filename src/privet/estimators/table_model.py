@@ -15,10 +15,10 @@ from privet.engines.files import as_files
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.doubts import Doubts
-from privet.estimators.reserving import reserve
+from privet.estimators.reserving import begun
 from privet.estimators.table_files import TableFiles
 from privet.estimators.table_outline import checked, estimator_for, opened_columns, table_outline
-from privet.plan import Meter, Plan
+from privet.plan import Plan
 from privet.preprocessing import Schema, SchemaLearner, TableEncoder
 from privet.preprocessing.encoding import feature_names
 from privet.preprocessing.learning import Completed
@@ -153,8 +153,8 @@ def fit_table(
     outline, learner = table_outline(given, count, budget, neighbours, records, groups, bounds_exact)
     if outline.little:
         warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
-    meter = Meter(outline.plan, random=random)
-    reserve(account, outline.plan, "fit_table", meter.random)
+    kept = table.journal(repr(bounds_exact)) if isinstance(table, TableFiles) else {}
+    meter = begun(outline.plan, random, account=account, label="fit_table", **kept)
     learnt = Completed(schema=given, unsure=())
     if learner is not None and opened is not None:
         learnt = learner.run(opened, meter)
