@@ -95,7 +95,8 @@ def test_a_batch_by_place_that_is_drawn_again_costs_its_records_one_more(tmp_pat
 )
 def test_what_cannot_be_drawn_again_is_refused(tmp_path: Path, more: dict[str, Any]) -> None:
     """Batches, noise or clips that depend on those before: no journal is made."""
-    release = Release(**{"name": "g", "of": "g", "bound": Clip(clip=1.0), "noise_multiplier": 9.0, "times": 3} | more)
+    given: dict[str, Any] = {"name": "g", "of": "g", "bound": Clip(clip=1.0), "noise_multiplier": 9.0, "times": 3}
+    release = Release(**{**given, **more})
     plan = Plan(releases=(release,), records=100, neighbours="zero_out")
     with pytest.raises(InvalidParameter, match="made again"):
         ResumableMeter(plan, tmp_path / "a")

@@ -108,7 +108,8 @@ class ResumableMeter(Meter):
         return int(self._kept(name, lambda: np.array(float(choose(Meter.draw(self, name))))))
 
     def public_words(self, count: int) -> Words:
-        return np.random.SeedSequence(int(self.journal.run, 16)).generate_state(count, np.uint64)
+        found = np.random.SeedSequence(int(self.journal.run, 16)).generate_state(count, np.uint64)
+        return found.astype(np.uint64, copy=False)
 
     def draw(self, name: str) -> Random:
         raise _not_kept(name)
