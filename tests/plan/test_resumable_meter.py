@@ -17,6 +17,7 @@ from privet.errors import InvalidParameter
 from privet.noise import banded_inverse_square_root
 from privet.plan import Bounded, Histograms, Plan, Release, ResumableMeter, gradient_plan
 from privet.plan.run_journal import RunJournal
+from privet.preprocessing.categories import NameFinder
 from privet.sampling import Passes, Poisson, Strided
 
 GRADIENTS = gradient_plan(bounding=Clip(clip=1.0), noise_multiplier=5.0, steps=3, records=100, neighbours="zero_out")
@@ -99,6 +100,16 @@ def test_what_cannot_be_drawn_again_is_refused(tmp_path: Path, more: dict[str, A
     release = Release(**{**given, **more})
     plan = Plan(releases=(release,), records=100, neighbours="zero_out")
     with pytest.raises(InvalidParameter, match="made again"):
+        ResumableMeter(plan, tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+def test_names_that_are_not_all_shown_are_not_kept(tmp_path: Path) -> None:
+    """Noisy counts of names, of which those below a threshold are nobody's to see, are in no journal."""
+    plan = Plan(
+        releases=NameFinder(columns=("a",), threshold_delta=1e-7).releases(noise_multiplier=5.0), neighbours="zero_out"
+    )
+    with pytest.raises(InvalidParameter, match="never shown"):
         ResumableMeter(plan, tmp_path / "a")
     assert not (tmp_path / "a").exists()
 

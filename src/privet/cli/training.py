@@ -51,7 +51,7 @@ _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a 
     type=click.Choice(["stream", "dask", "spark"]),
     default="stream",
     show_default=True,
-    help="Where Parquet files are read: in this process, or on a cluster.",
+    help="Where files are read: in this process, or on a cluster.",
 )
 @click.option("--scheduler", help="The address of the Dask scheduler, e.g. tcp://host:8786.")
 @click.option("--cache", type=click.Path(file_okay=False), help="Folder for encoded rows, which nobody else may read.")
@@ -78,7 +78,7 @@ def fit(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Train a private linear model of a CSV table or of Parquet files, and say what that promises."""
+    """Train a private linear model of CSV or Parquet files, and say what that promises."""
     from privet.estimators import fit_table  # scikit-learn takes a second to import
     from privet.preprocessing import read_schema
 
@@ -99,7 +99,7 @@ def fit(
 
 
 def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None, journal: str | None) -> Any:
-    """The path of a CSV file; or Parquet files, with the engine that reads them."""
+    """The path of files; or files with the engine that reads them."""
     from privet.engines import Engine, Files, Stream
     from privet.engines.files import as_files
 
@@ -108,15 +108,16 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None, 
             "Expected --scheduler with --engine dask, and only there: it is the address of that cluster. Pass e.g. "
             "--engine dask --scheduler tcp://host:8786."
         )
-    if as_files(table) is None:
-        if engine != "stream" or cache is not None or journal is not None:
-            raise InvalidParameter(
-                f"Expected Parquet files for an engine, a cache or a journal, got {table.name!r}: other files are read "
-                "into memory. Convert the table to Parquet, or leave --engine, --cache and --journal out."
-            )
-        if not table.is_file():
-            raise click.BadParameter(f"{str(table)!r} is no file.", param_hint="'TABLE'")
-        return table
+    files = as_files(table)
+    if files is None and not table.is_file():
+        raise click.BadParameter(f"{str(table)!r} is no file.", param_hint="'TABLE'")
+    if files is None and (engine != "stream" or cache is not None or journal is not None):
+        raise InvalidParameter(
+            "Expected Arrow for --engine, --cache and --journal, got none: files are read into memory. Use pip install "
+            "'privet[tables]', or leave them out."
+        )
+    if files is None or (engine == "stream" and cache is None and journal is None):
+        return table  # in memory without Arrow, and for what is not done on files
     where: Engine = Stream()
     if scheduler is not None:
         try:

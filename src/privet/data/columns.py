@@ -202,6 +202,8 @@ def _arrow_cells(column: Any) -> Cells:
         return _exact(_arrow_array(column.fill_null(0)), _arrow_array(column.is_null()))
     if types.is_floating(column.type):
         return _arrow_array(column)
+    if is_of(column, "pyarrow", "DictionaryArray") and _arrow_type(column.type.value_type) == "text":
+        return Coded(_arrow_cells(column.dictionary), _arrow_array(column.indices.fill_null(-1)))  # type: ignore[arg-type]
     try:
         objects: list[Any] = column.to_pylist()
         return objects

@@ -24,14 +24,14 @@ from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
-from privet.estimators.reading import file_records, in_files, journal_of, people_of, records_elsewhere
+from privet.estimators.reading import by_name, file_records, in_files, journal_of, people_of, records_elsewhere
 from privet.estimators.reserving import begun, randomness, undone_on_failure
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling, declared_columns
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
-from privet.problems import LinearProblem
+from privet.problems import GroupedProblem
 
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
@@ -152,7 +152,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Train on private rows `X`, targets `y` and weights; `guarantee_` says what that promises.
 
-        With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
+        With `groups`, a private label a row of whose it is, the promise is for a person with all rows. Of a frame, or a
+        table in files, targets, weights and labels may be given as names of columns, which are then no features.
         """
         with undone_on_failure(self):
             self._check()
@@ -161,7 +162,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             outline = outlined(self, data.size)
             if outline.little:
                 warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
-            random, name, kept = randomness(self.random_state), type(self).__name__, journal_of(self, X, y, data)
+            kept = journal_of(self, X, y, sample_weight, groups)
+            random, name = randomness(self.random_state), type(self).__name__
             meter = begun(outline.plan, random, account=self.account, label=name, **kept)
             doubts = self._run(data, outline, meter, before)
             meter.finish()
@@ -190,9 +192,10 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
         """The records as private arrays, checked on public facts; of a table in files, where they are."""
         if isinstance(X, ElsewhereRows):
-            return records_elsewhere(self, X, each_alone(self._target_reader().read, y))
+            return records_elsewhere(self, X, each_alone(self._target_reader().read, y), people=groups)
         if in_files(X):
             return file_records(self, X, y, sample_weight, groups)
+        X, y, sample_weight, groups = by_name(X, y, sample_weight, groups)
         if y is None:
             raise InvalidParameter(
                 f"Expected labels: {type(self).__name__} requires y to be passed, but the target y is None. "
@@ -264,8 +267,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         if outline.keeping is not None:
             keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
             result = replace(result, coef=keeping.run(problem, result.coef, meter))
-        if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
-            keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
+        if outline.final is not None and isinstance(self, WithIntervals) and not isinstance(problem, GroupedProblem):
+            keep = each_alone(posed.loss.admissible, posed.labels)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)

@@ -120,7 +120,10 @@ class Outline:
         """What to say when the model will be little more than a constant, or its ranges noise; empty if neither."""
         if self.alone is not None:
             return few_sentence(self.effective, declared=self.alone.hull is not None)
-        octaves = [release for release in self.plan.releases if release.name in ("ranges: octaves", "target: octaves")]
+        finders = (self.ranges, self.target)
+        inside = {f"{each.what}: octaves" for each in finders if each is not None and any(each.hulls)}
+        open_ = {"ranges: octaves", "target: octaves"} - inside  # inside a declared range, that one is left
+        octaves = [release for release in self.plan.releases if release.name in open_]
         needed = max((LEAST_SEEN * release.noise_stddev(self.plan.neighbours) for release in octaves), default=0.0)
         if self.plan.count < needed:
             return (

@@ -117,7 +117,7 @@ def fit_table(
 
     Parameters
     ----------
-    table : a data frame, dict of columns, list of dicts, or path of a CSV file; or Parquet files, by their path or as
+    table : a data frame, dict of columns or list of dicts; or CSV or Parquet files, by their path or as
         `privet.engines.Files`, which are never in memory whole; private
     schema : the public facts, with a target
     budget, neighbours : what the model shall satisfy
@@ -140,7 +140,7 @@ def fit_table(
     """
     given = checked(schema, groups)
     table = _opened(table, given, groups)
-    whose = None if groups is None else grouped_by(table, groups)
+    whose = None if groups is None or isinstance(table, TableFiles) else grouped_by(table, groups, hashed=True)
     opened = opened_columns(given, table, groups, bounds_exact)
     encoded = _encoded(given, table) if opened is None else None
     rows = opened.count if opened is not None else len(encoded[1])  # type: ignore[index]
@@ -163,7 +163,8 @@ def fit_table(
     away = outline.rate < 1 or isinstance(made, ElsewhereRows)
     features = made if away else made.whole()  # where most is learnt from a sample, no copy is needed
     estimator = estimator_for(schema, budget, neighbours, records)
-    doubts = estimator._fit_planned(features, target, groups=whose, outline=outline, meter=meter)
+    people = table.people if isinstance(table, TableFiles) else whose
+    doubts = estimator._fit_planned(features, target, groups=people, outline=outline, meter=meter)
     meter.finish()
     estimator.guarantee_ = _stated(estimator.guarantee_, given, learner)
     faint = (feature_names(schema)[int(column[1:])] for column in doubts.faint)  # names of numbers among them
@@ -186,14 +187,7 @@ def _stated(guarantee: Guarantee, given: Schema, learner: SchemaLearner | None) 
 def _opened(table: Any, schema: Schema, groups: str | None) -> Any:
     """The table, or if it is in files, those."""
     files = as_files(table)
-    if files is None:
-        return table
-    if groups is not None:
-        raise InvalidParameter(
-            "Expected no groups for a table in files, got a column of them: that is done for tables in memory. Leave "
-            "it out, or read the table into memory."
-        )
-    return TableFiles(files, schema)
+    return table if files is None else TableFiles(files, schema, groups)
 
 
 def _encoded(schema: Schema, table: Any) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from privet.accounting import ExponentialMechanism
 from privet.arrays import IntArray, Vector
 from privet.clipping import Adaptive, LatticeSum
 from privet.errors import InvalidParameter
@@ -61,6 +62,10 @@ class ResumableMeter(Meter):
     def __init__(self, plan: Plan, journal: str | os.PathLike[str], *, of: str = "") -> None:
         for release in plan.releases:
             again = type(release.sampling) in _AGAIN and release.correlation is None
+            if release.mechanism is not None and not isinstance(release.mechanism, ExponentialMechanism):
+                raise InvalidParameter(f"""Expected releases that are public as they are for a run with a journal, got
+                    {release.name!r}: a part of its numbers is never shown, and a journal would keep them all. Declare
+                    what it would find, e.g. the names of categories, or leave the journal out.""")
             if not again or isinstance(release.bound, Adaptive):
                 raise InvalidParameter(f"""Expected releases that can be made again for a run with a journal, got
                     {release.name!r}, whose batches, noise or clip do not allow that: what a second draw costs is not
