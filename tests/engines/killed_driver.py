@@ -62,7 +62,7 @@ def dying(at: tuple[str, int], log: Path) -> None:
     """Have this process kill itself at that point; noise that was drawn is noted, with the release that it was for."""
     opening, keeping, write = RunJournal.open, RunJournal.keep, os.write
 
-    def half(descriptor: int, data: Any) -> int:
+    def half(descriptor: int, data: Any) -> Any:
         write(descriptor, data[: len(data) // 2])
         return die()
 
