@@ -111,10 +111,10 @@ def test_a_table_of_people_in_files_is_fitted_as_in_memory(tmp_path: Path) -> No
         )
         for rows in (table, tmp_path / "rows.csv", Files(files, engine=Pickled(2, twice=True)))
     ]
-    assert found[0].schema.columns["job"] == Category(values=("baker", "own", "smith"))
+    assert found[0].schema_.columns["job"] == Category(values=("baker", "own", "smith"))
     for model in found[1:]:
-        assert np.array_equal(model.estimator.coef_, found[0].estimator.coef_)
-        assert model.schema == found[0].schema
+        assert np.array_equal(model.estimator_.coef_, found[0].estimator_.coef_)
+        assert model.schema_ == found[0].schema_
         assert (model.plan, model.guarantee) == (found[0].plan, found[0].guarantee)
 
 

@@ -27,6 +27,10 @@ _neighbours = click.option(
 _groups = click.option(
     "--groups", help="The column that says whose row it is: then the promise is for a person with all rows."
 )
+_UNNAMED = (
+    "a column of the table has no name, as the index that pandas' to_csv() writes: it is ignored. Use "
+    "to_csv(index=False) to leave it out."
+)
 _table = click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a folder, or a pattern of several
 
@@ -80,6 +84,7 @@ def fit(
 ) -> None:
     """Train a private linear model of CSV or Parquet files, and say what that promises."""
     from privet.estimators import fit_table  # scikit-learn takes a second to import
+    from privet.estimators.model_file import warn_of_refit
     from privet.preprocessing import read_schema
 
     facts = read_schema(schema_file)
@@ -90,12 +95,14 @@ def fit(
         )
     budget = Budget(epsilon=epsilon, delta=delta)
     rows = _opened(table, engine, scheduler, cache, journal)
+    _note_unnamed(table)
+    warn_of_refit(out)
     model = fit_table(rows, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
     saved = model.save(out)
-    learnt = learnt_facts(facts, model.schema)
+    learnt = learnt_facts(facts, model.schema_)
     record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved), "learnt": learnt}
     said = "".join(f"\nLearnt: {name} {_words(found)}." for name, found in learnt.items())
-    answer(f"{model.guarantee}{said}\nModel written to {saved}.", record, as_json=as_json)
+    answer(f"{model.guarantee.details}{said}\nModel written to {saved}.", record, as_json=as_json)
 
 
 def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None, journal: str | None) -> Any:
@@ -140,6 +147,15 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None, 
 
         where = SparkEngine(SparkSession.builder.getOrCreate())
     return Files(table, engine=where, cache=cache, journal=journal)
+
+
+def _note_unnamed(table: Path) -> None:
+    """Say that a column of a CSV file has no name, and is passed over."""
+    from privet.data.tables import header
+    from privet.engines.sources import PARQUET
+
+    if table.is_file() and not table.name.endswith(PARQUET) and "" in (header(table) or []):
+        click.echo(f"Note: {_UNNAMED}", err=True)
 
 
 def learnt_facts(given: Any, found: Any) -> dict[str, Any]:
@@ -197,7 +213,7 @@ def predict(model: Path, table: Path, proba: bool) -> None:
     from privet.estimators import load_model
 
     loaded = load_model(model)
-    target = loaded.schema.target
+    target = loaded.schema_.target
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if proba:
         odds = loaded.predict_proba(table).tolist()
@@ -205,6 +221,24 @@ def predict(model: Path, table: Path, proba: bool) -> None:
         return
     values = loaded.predict(table).tolist()
     writer.writerows([[inert(target.column if target is not None else "target")], *([inert(v)] for v in values)])
+
+
+@click.command(cls=Answering, epilog="Python: privet.estimators.load_model(folder).summary()")
+@click.argument("model", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+def show(model: Path, as_json: bool) -> None:
+    """Show a saved model: its coefficients by name, what was learnt, and what it promises."""
+    from privet.estimators import load_model
+
+    loaded = load_model(model)
+    told = loaded.summary()
+    rows = [dict(zip(("name", *told.head[1:]), row, strict=True)) for row in told.rows]
+    promise = guarantee_record(loaded.guarantee, loaded.plan.event)
+    answer(
+        f"{str(told).removesuffix(f'Guarantee: {loaded.guarantee}')}{loaded.guarantee.details}",
+        {"title": told.title, "coefficients": rows, "notes": list(told.notes), **promise},
+        as_json=as_json,
+    )
 
 
 def inert(cell: Any) -> Any:
@@ -222,7 +256,8 @@ def schema(table: Path, target: str | None, as_json: bool) -> None:
     from privet.data.tables import header
     from privet.preprocessing import schema_skeleton
 
-    names = header(table) or []
+    names = [name for name in header(table) or [] if name]
+    _note_unnamed(table)
     if as_json:
         click.echo(json.dumps({"columns": names, "target": target}))
         return

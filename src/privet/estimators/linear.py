@@ -26,18 +26,20 @@ from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
 from privet.estimators.reading import by_name, file_records, in_files, journal_of, people_of, records_elsewhere
 from privet.estimators.reserving import begun, randomness, undone_on_failure
+from privet.estimators.summary import Speaking
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling, declared_columns
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
 from privet.problems import GroupedProblem
+from privet.solvers.settling import settled
 
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Shared by the estimators, with the parameters that all of them have; not to be used by itself."""
 
     epsilon: float = 1.0
@@ -157,18 +159,16 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         """
         with undone_on_failure(self):
             self._check()
-            before = (*upstream(), *self._assumed(X))
+            before = (*upstream(self.account), *self._assumed(X))
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
             if outline.little:
                 warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
             kept = journal_of(self, X, y, sample_weight, groups)
-            random, name = randomness(self.random_state), type(self).__name__
-            meter = begun(outline.plan, random, account=self.account, label=name, **kept)
+            meter = begun(outline.plan, randomness(self.random_state), account=self.account, **kept)
             doubts = self._run(data, outline, meter, before)
             meter.finish()
-        said = doubts.sentence(self._named, exact=self.bounds_exact or bool(outline.little))
-        if said:
+        if said := doubts.sentence(self._named, exact=self.bounds_exact or bool(outline.little)):
             warnings.warn(said, SmallEffectiveSample, stacklevel=2)
         return self
 
@@ -259,14 +259,16 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
         whole = outline.final is not None
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
-        result = outline.solver(self, problem.loss, scaling).run(outline.plan, problem, meter=meter)
+        solver = outline.solver(self, problem.loss, scaling)
+        if outline.keeping is None or outline.settling is None:
+            result = solver.run(outline.plan, problem, meter=meter)
+        else:
+            keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
+            result = settled(solver, problem, keeping, outline.settling, scaling.constant * scaling.shrink, meter)
         if outline.calibration is not None:
             weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
             known = problem, result.coef, scaling.constant * scaling.shrink
             result = replace(result, coef=outline.calibration.run(*known, meter, weight=weight))
-        if outline.keeping is not None:
-            keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
-            result = replace(result, coef=keeping.run(problem, result.coef, meter))
         if outline.final is not None and isinstance(self, WithIntervals) and not isinstance(problem, GroupedProblem):
             keep = each_alone(posed.loss.admissible, posed.labels)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
