@@ -59,6 +59,11 @@ _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a 
 )
 @click.option("--scheduler", help="The address of the Dask scheduler, e.g. tcp://host:8786.")
 @click.option("--cache", type=click.Path(file_okay=False), help="Folder for encoded rows, which nobody else may read.")
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False),
+    help="File of what was released so far: the same command, after the process was killed, goes on from it.",
+)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the model.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def fit(
@@ -73,6 +78,7 @@ def fit(
     engine: str,
     scheduler: str | None,
     cache: str | None,
+    journal: str | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -88,7 +94,7 @@ def fit(
             f'Write target = {{ column = "{target}", kind = "label", values = [...] }} in the schema.'
         )
     budget = Budget(epsilon=epsilon, delta=delta)
-    rows = _opened(table, engine, scheduler, cache)
+    rows = _opened(table, engine, scheduler, cache, journal)
     _note_unnamed(table)
     warn_of_refit(out)
     model = fit_table(rows, facts, budget=budget, neighbours=neighbours, records=records, groups=groups)
@@ -99,7 +105,7 @@ def fit(
     answer(f"{model.guarantee.details}{said}\nModel written to {saved}.", record, as_json=as_json)
 
 
-def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) -> Any:
+def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None, journal: str | None) -> Any:
     """The path of files; or files with the engine that reads them."""
     from privet.engines import Engine, Files, Stream
     from privet.engines.files import as_files
@@ -112,12 +118,12 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) 
     files = as_files(table)
     if files is None and not table.is_file():
         raise click.BadParameter(f"{str(table)!r} is no file.", param_hint="'TABLE'")
-    if files is None and (engine != "stream" or cache is not None):
+    if files is None and (engine != "stream" or cache is not None or journal is not None):
         raise InvalidParameter(
-            "Expected Arrow for --engine and --cache, got none: files are then read into memory. Use pip install "
+            "Expected Arrow for --engine, --cache and --journal, got none: files are read into memory. Use pip install "
             "'privet[tables]', or leave them out."
         )
-    if files is None or (engine == "stream" and cache is None):
+    if files is None or (engine == "stream" and cache is None and journal is None):
         return table  # in memory without Arrow, and for what is not done on files
     where: Engine = Stream()
     if scheduler is not None:
@@ -140,7 +146,7 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) 
         from privet.engines.spark_engine import SparkEngine
 
         where = SparkEngine(SparkSession.builder.getOrCreate())
-    return Files(table, engine=where, cache=cache)
+    return Files(table, engine=where, cache=cache, journal=journal)
 
 
 def _note_unnamed(table: Path) -> None:

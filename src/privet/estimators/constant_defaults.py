@@ -246,4 +246,4 @@ def fit_constant(
     ends = alone.ends(target, meter)
     model._keep_constant(model._draw_constant(alone.draw, target, ends, meter), columns)
     model.guarantee_ = model._stated(meter.guarantee(), (*model._said_public, *before))
-    model.plan_, model.n_iter_ = outline.plan, 1
+    model.plan_, model.n_iter_ = meter.counted, 1

@@ -24,8 +24,8 @@ from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
-from privet.estimators.reading import by_name, file_records, in_files, people_of, records_elsewhere
-from privet.estimators.reserving import randomness, reserve, undone_on_failure
+from privet.estimators.reading import by_name, file_records, in_files, journal_of, people_of, records_elsewhere
+from privet.estimators.reserving import begun, randomness, undone_on_failure
 from privet.estimators.summary import Speaking
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
@@ -163,12 +163,11 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
             outline = outlined(self, data.size)
             if outline.little:
                 warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
-            meter = Meter(outline.plan, random=randomness(self.random_state))
-            reserve(self.account, outline.plan, type(self).__name__, meter.random)
+            kept = journal_of(self, X, y, sample_weight, groups)
+            meter = begun(outline.plan, randomness(self.random_state), account=self.account, **kept)
             doubts = self._run(data, outline, meter, before)
             meter.finish()
-        said = doubts.sentence(self._named, exact=self.bounds_exact or bool(outline.little))
-        if said:
+        if said := doubts.sentence(self._named, exact=self.bounds_exact or bool(outline.little)):
             warnings.warn(said, SmallEffectiveSample, stacklevel=2)
         return self
 
@@ -273,7 +272,7 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)
         self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
-        self.plan_ = outline.plan
+        self.plan_ = meter.counted
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
         faint = faint_columns(self, scaling, inside=outline.ranges is not None)
         return Doubts(unsure=learnt.unsure, faint=faint)

@@ -98,6 +98,15 @@ def records_elsewhere(
     return Records(table=rows, target=target, weights=weights, people=people, size=size)
 
 
+def journal_of(model: "PrivateLinearModel", X: Any, *columns: Any) -> dict[str, Any]:
+    """What a fit is called, the journal that its files come with, if they do, and what must be the same to go on."""
+    label = {"label": type(model).__name__}
+    if not isinstance(X, Files):
+        return label
+    given = {name: value for name, value in model.get_params(deep=False).items() if name != "account"}
+    return label | X.kept(repr((label, given, columns)))
+
+
 def people_of(groups: Any, rows: int, neighbours: Neighbours) -> IntArray | None:
     """Whose row each is; None if every row stands for itself."""
     if groups is None:

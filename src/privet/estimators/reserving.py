@@ -8,7 +8,7 @@ from typing import Any
 from privet._checks import is_whole
 from privet.errors import FixedSeed, InvalidParameter
 from privet.ledger import Account
-from privet.plan import Plan
+from privet.plan import Meter, Plan, ResumableMeter
 from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random, why_invalid
 
 
@@ -32,6 +32,32 @@ def reserve(account: Any, plan: Plan, label: str, random: Random) -> None:
             "the account would promise what does not hold. Leave random_state out."
         )
     account.reserve(plan, label=label)
+
+
+def begun(plan: Plan, random: Random | None, *, account: Any, label: str, journal: Any = None, of: str = "") -> Meter:
+    """The meter of a fit, which is charged before any record is read; with a journal, of one that may be gone on with.
+
+    What is charged once is not charged again when the run is resumed; draws that were interrupted are, each once.
+    """
+    if journal is None:
+        meter = Meter(plan, random=random)
+        reserve(account, plan, label, meter.random)
+        return meter
+    if random is not None and why_invalid(random):
+        raise InvalidParameter(
+            "Expected no random_state together with a journal, got one: a run that is resumed would draw the same "
+            "noise a second time, and whoever has both could subtract it. Leave random_state out."
+        )
+    resumed = ResumableMeter(plan, journal, of=of)
+    if check_account(account) is not None:
+        told = f"{label}, run {resumed.journal.run[:12]}"
+        facts: dict[str, Any] = {"records": plan.records or 1, "neighbours": plan.neighbours}
+        charges = {told: plan.event} | {f"{told}: {each.name}": each.event(**facts) for each in resumed.redrawn}
+        known = {charge.label for charge in account.charges}
+        for name, event in charges.items():
+            if name not in known:
+                account.charge(event, neighbours=plan.neighbours, label=name, unit=plan.unit)
+    return resumed
 
 
 @contextmanager

@@ -19,12 +19,12 @@ from privet.errors import InvalidParameter, SchemaMisfit, SmallEffectiveSample
 from privet.estimators.doubts import Doubts
 from privet.estimators.pipelines import upstream
 from privet.estimators.reading import check_for_files
-from privet.estimators.reserving import randomness, reserve
+from privet.estimators.reserving import begun, randomness
 from privet.estimators.summary import Speaking, Summary
 from privet.estimators.table_files import TableFiles
 from privet.estimators.table_outline import TableTask, check_given, checked, opened_columns, table_outline
 from privet.estimators.table_summary import summary_of_table
-from privet.plan import Meter, Plan
+from privet.plan import Plan
 from privet.preprocessing import Schema, SchemaLearner, TableEncoder, read_schema
 from privet.preprocessing.encoding import feature_names
 from privet.preprocessing.learning import Completed
@@ -161,8 +161,9 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         outline, learner = planned.outline, planned.learner
         if outline.little:
             warnings.warn(outline.little, SmallEffectiveSample, stacklevel=3)
-        meter = Meter(outline.plan, random=random)
-        reserve(self.account, outline.plan, "fit_table", meter.random)
+        settings = repr(self.get_params(deep=False) | {"account": None})
+        kept = table.journal(settings) if isinstance(table, TableFiles) else {}
+        meter = begun(outline.plan, random, account=self.account, label="fit_table", **kept)
         learnt = Completed(schema=given, unsure=())
         if learner is not None and opened is not None:
             learnt = learner.run(opened, meter)

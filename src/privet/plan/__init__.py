@@ -7,6 +7,7 @@ from privet.plan.meter import Meter
 from privet.plan.plan import Plan, gradient_plan
 from privet.plan.plan_json import plan_from_json, plan_to_json
 from privet.plan.release import Release
+from privet.plan.resumable_meter import ResumableMeter
 
 __all__ = [
     "Bounded",
@@ -23,6 +24,7 @@ __all__ = [
     "Presences",
     "Reach",
     "Release",
+    "ResumableMeter",
     "SecondMoments",
     "best_noise",
     "compare_noise",
