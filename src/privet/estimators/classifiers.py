@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from privet.arrays import Vector
 from privet.data import class_list, labels, places
 from privet.errors import InvalidParameter
+from privet.estimators.class_defaults import ClassConstants
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.preparing import Posed, Records
@@ -23,6 +24,7 @@ from privet.losses import CustomLoss, LogisticLoss, Loss, MultinomialLoss, Smoot
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import Scaling
 from privet.preprocessing.whitening import Whitening
+from privet.solvers.class_rates import ClassRates
 from privet.solvers.score_model import mean_odds
 
 _RARE = 10.0  # standard deviations a column that the rarest class must be for classes to be balanced by weights
@@ -31,7 +33,7 @@ _COUNT_SHARE = 0.01  # of the budget, spent on how often each class occurs, if t
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearClassifier(ClassifierMixin, ClassConstants, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
     """Shared by the classifiers; not to be used by itself."""
 
     classes: Any = None
@@ -43,7 +45,8 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         return tags
 
     def _own_releases(self, noise: Callable[[float], float], classes: int, draw: float) -> tuple[Release, ...]:
-        return (class_count_release(classes, noise(_COUNT_SHARE)),) if self._is_balanced else ()
+        own = (class_count_release(classes, noise(_COUNT_SHARE)),) if self._is_balanced else ()
+        return own + ((ClassRates(classes=classes, neighbours=self.neighbours).release(draw),) if draw else ())
 
     @property
     def _is_balanced(self) -> bool:
@@ -92,7 +95,6 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         return listed
 
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
-        declared = () if self.classes is not None else ("the list of classes, read off the labels, is public",)
         weights = data.weights
         values: Vector | None = None
         assumptions: tuple[str, ...] = ()
@@ -115,9 +117,10 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
             used = factors if shift is None else np.ones_like(factors)
             own = np.where(known, used[np.where(known, data.target, 0).astype(int)], np.nan)
             values = own if values is None else own * values
-        loss, stated = self._loss(len(self.classes_)), (*declared, *assumptions)
+        loss, stated = self._loss(len(self.classes_)), (*self._said_public, *assumptions)
         found = Posed(labels=data.target, loss=loss, weights=values, bend=1 / most, assumptions=stated)
-        return replace(found, typical_weight=average, shift=shift, shift_unsure=unsure)
+        rates = self._learnt_rates(data, meter)
+        return replace(found, typical_weight=average, shift=shift, shift_unsure=unsure, rates=rates)
 
     def _shifts(self, rarest: float, columns: int) -> bool:
         """Whether classes are balanced by intercepts after a fit that counts all records alike.
@@ -240,6 +243,10 @@ class LinearSVC(LinearClassifier):
     """
 
     width: float = 1.0
+
+    def _scores_of(self, rates: Vector) -> Vector:
+        ours = rates[1:] if len(rates) == 2 else rates
+        return np.asarray((2 * ours - 1) / np.maximum(ours, 1 - ours))  # where the hinge of width 1 is least
 
     def _loss(self, classes: int) -> Loss:
         return _hinges(SmoothedHingeLoss(width=self.width), classes)

@@ -1,16 +1,19 @@
 """What is spent on the constant: alone where there are next to no records, before the slopes where there are few."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privet.arrays import Vector
 from privet.data import one_row_each
+from privet.estimators.class_defaults import lone_class
 from privet.estimators.defaults import Task
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import given_scaling, scaling_from
 from privet.privacy import Neighbours, sensitivity_factor
+from privet.solvers.class_choice import ClassVote
+from privet.solvers.class_rates import ClassRates
 from privet.solvers.constant_draws import MeanDraw, QuantileDraw
 from privet.solvers.keeping import Keeping
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from privet.estimators.outline import Outline, Size
     from privet.estimators.preparing import Records
 
-ConstantDraw = MeanDraw | QuantileDraw
+ConstantDraw = MeanDraw | QuantileDraw | ClassRates | ClassVote
 CONSTANT = "constant"
 # Effective sample size, and that a column, below both of which only the constant is learnt; a regression is Huber's.
 _FEW: dict[Task, tuple[float, float]] = {"regression": (20.0, 2.0), "quantile": (20.0, 2.0), "counts": (36.0, 4.0)}
@@ -34,32 +37,12 @@ _CHOICE = (30.0, 0.05, 0.25)
 _ROOM = 3.3  # half the range, in distances from the location that two thirds are within
 
 
-class ConstantModel:
-    """What a model says of the constant that it would be alone, if it `_draws` any."""
-
-    _draws: ClassVar[bool] = False
-
-    def _constant_draw(self, name: str) -> ConstantDraw | None:
-        """The draw of the best constant, if there is one whatever the scale of the target."""
-        raise NotImplementedError
-
-    def _draw_constant(self, draw: Any, target: Any, meter: Meter) -> Any:
-        raise NotImplementedError
-
-    def _keep_constant(self, constant: Any, columns: int) -> None:
-        """Set the fitted attributes of a model that is a constant."""
-        raise NotImplementedError
-
-    @property
-    def _said_public(self) -> tuple[str, ...]:
-        """What is taken as public of the target."""
-        return ()
-
-
-def only_constant(model: "PrivateLinearModel", size: "Size", effective: float) -> ConstantDraw | None:
+def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effective: float) -> ConstantDraw | None:
     """The draw of the constant, if it is all that will be learnt; by public facts."""
     if model.solver != "auto" or not model.fit_intercept or model.inference or size.weighted:
         return None
+    if model._task == "binary":
+        return lone_class(model, size, count)
     few, each = _FEW[model._task]
     draw = model._constant_draw(CONSTANT)
     rare = _rare(draw.level) if isinstance(draw, QuantileDraw) else 1.0
@@ -109,7 +92,7 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
     """How the target's range is learnt inside a declared one where a histogram would drown."""
     hull = model._ends
     other = model.solver != "auto" or not model.fit_intercept or model.inference or model.bounds_exact
-    draw = model._constant_draw("target: location")
+    draw = None if hull is None else model._constant_draw("target: location")
     if other or hull is None or not isinstance(draw, QuantileDraw):
         return None
     rare = _rare(draw.level)
@@ -149,7 +132,7 @@ def few_sentence(effective: float) -> str:
     return (
         f"Expected an effective sample size of some dozens, got {effective:.2g}: with this "
         "budget and number of records nothing can be told of the features, so the model is a constant: about the "
-        "median, the quantile or the mean count. Use a larger epsilon, or more records."
+        "median, the quantile or the mean count, or the commonest class. Use a larger epsilon, or more records."
     )
 
 
