@@ -261,7 +261,7 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         unit = scaling.constant * scaling.shrink
         start = self._started(posed.rates, problem.shape, unit)
         solver, begin = outline.solver(self, problem.loss, scaling), {} if start is None else {"start": start}
-        result = solver.run(outline.plan, problem, meter=meter, **begin)
+        result = solver.run(outline.plan, problem, meter=meter, **begin)  # type: ignore[arg-type]  # a descent, which has a start
         if outline.calibration is not None:
             weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
             result = replace(result, coef=outline.calibration.run(problem, result.coef, unit, meter, weight=weight))
