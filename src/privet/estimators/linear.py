@@ -17,7 +17,8 @@ from privet.data import MadeRows, matrix
 from privet.data.cells import Reader
 from privet.data.elsewhere import ElsewhereRows, each_alone
 from privet.errors import InvalidParameter, SmallEffectiveSample
-from privet.estimators.constant_defaults import ConstantModel, fit_constant
+from privet.estimators.constant_defaults import fit_constant
+from privet.estimators.constant_model import ConstantModel
 from privet.estimators.defaults import Task
 from privet.estimators.doubts import Doubts, faint_columns
 from privet.estimators.intervals import WithIntervals
@@ -256,14 +257,18 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
         whole = outline.final is not None
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
-        result = outline.solver(self, problem.loss, scaling).run(outline.plan, problem, meter=meter)
+        unit = scaling.constant * scaling.shrink
+        start = self._started(posed.rates, problem.shape, unit)
+        solver, begin = outline.solver(self, problem.loss, scaling), {} if start is None else {"start": start}
+        result = solver.run(outline.plan, problem, meter=meter, **begin)  # type: ignore[arg-type]  # a descent, which has a start
         if outline.calibration is not None:
             weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
-            known = problem, result.coef, scaling.constant * scaling.shrink
-            result = replace(result, coef=outline.calibration.run(*known, meter, weight=weight))
+            result = replace(result, coef=outline.calibration.run(problem, result.coef, unit, meter, weight=weight))
         if outline.keeping is not None:
             keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
             result = replace(result, coef=keeping.run(problem, result.coef, meter))
+        if outline.classes is not None:
+            result = replace(result, coef=outline.classes.kept(problem, result.coef, start, solver, unit, meter))
         if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
             keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
