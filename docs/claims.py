@@ -7,6 +7,7 @@ lecture's verdicts does (of all five without a key). Every check runs once a bui
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from functools import cache
 from html import escape
@@ -25,11 +26,33 @@ PAGES = {
     "razaviyayn": "razaviyayn.md",
     "nikolov": "nikolov.md",
 }
+FORMULAS: dict[str, list[str]] = tomllib.loads(
+    (Path(__file__).parent / "claim_formulas.toml").read_text(encoding="utf-8")
+)
+# What sentences of claims spell out.
+GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ"}
+GREEK |= {"lambda": "λ", "mu": "μ", "rho": "ρ", "sigma": "σ"}
+SCRIPT = r"(?:\{([^{}]*)\}|\(([^()]*)\)|(-?[A-Za-zα-ω0-9.]*[A-Za-zα-ω0-9]'*))(?!_)"
 
 
 def ids_on(page: str) -> list[str]:
     """The ids of the claims that a page's markers ask for, in its order."""
     return [look_up(word).id for kind, words in MARKER.findall(page) if kind == "claims" for word in words.split()]
+
+
+def sentence(text: str) -> str:
+    """A sentence of a claim as HTML: its plain-text mathematics with letters, roots and scripts as one writes them."""
+    text = re.sub(rf"(?<![A-Za-z_])({'|'.join(GREEK)})(?![A-Za-z]|_[a-z]{{2}})", lambda name: GREEK[name[1]], text)
+    text = re.sub(r"(?<=[a-z] )Delta\b", "Δ", text)  # where a sentence begins with it, it is the word
+    text = re.sub(r"\bsqrt\((\w+)\)", r"√\1", text).replace("sqrt(", "√(").replace("<=", "≤").replace(">=", "≥")
+    text = escape(text, quote=False)
+    for tag, mark in (("sub", r"(?<![A-Za-z_])([A-Za-zα-ω]~?)_"), ("sup", r"()\^")):
+        text = re.sub(mark + SCRIPT, lambda m, tag=tag: f"{m[1]}<{tag}>{_minus(m[2] or m[3] or m[4])}</{tag}>", text)
+    return text
+
+
+def _minus(script: str) -> str:
+    return script.replace("-", "−")
 
 
 @cache
@@ -39,16 +62,16 @@ def found(id: str) -> Finding:
 
 
 def block(claim: Claim) -> str:
-    """A claim as HTML: what it says, what was found, the erratum, and the code that made it."""
+    """A claim as HTML around its formulas: what it says, what was found, the erratum, and the code that made it."""
     finding, words = found(claim.id), WORDS[found(claim.id).verdict]
     lines = [
         f'<div class="claim {finding.verdict}" id="claim-{claim.id}">',
         f'<p><strong>{claim.id} · {escape(claim.place)}</strong> <span class="verdict">{words}</span></p>',
-        f"<p>{escape(claim.statement)}</p>",
-        f'<p class="formula"><code>{escape(claim.formula)}</code></p>' if claim.formula not in ("", "none") else "",
-        f'<p class="found"><strong>Found:</strong> {escape(finding.sentence)}</p>',
-        f'<p class="erratum"><strong>Erratum:</strong> {escape(claim.erratum)}</p>' if claim.erratum else "",
-        f"<details><summary>How it was checked</summary><p>{escape(check_for(claim.id).method)}</p>",
+        f"<p>{sentence(claim.statement)}</p>",
+        "".join(f"\n$$\n{formula}\n$$\n" for formula in FORMULAS.get(claim.id, [])),
+        f'<p class="found"><strong>Found:</strong> {sentence(finding.sentence)}</p>',
+        f'<p class="erratum"><strong>Erratum:</strong> {sentence(claim.erratum)}</p>' if claim.erratum else "",
+        f"<details><summary>How it was checked</summary><p>{sentence(check_for(claim.id).method)}</p>",
         f"<p><code>privet lectures check {claim.id}</code></p>",
         f"<p>{', '.join(f'<code>{escape(name)}</code>' for name in claim.realised_by)}</p>",
         "</details></div>",

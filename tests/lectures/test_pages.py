@@ -61,6 +61,7 @@ def test_a_page_shows_what_the_check_finds_now(monkeypatch: pytest.MonkeyPatch) 
     for said in ("fails as printed", "Asked for 1, 5 and 10", "Erratum", "privet lectures check 48", 'id="claim-64"'):
         assert said in text
     assert "{{" not in text
+    assert "</p>\n\n$$\n\\sigma = 2 L \\sqrt{T" in text  # between blank lines, or it would be read as HTML
     monkeypatch.setattr(CLAIMS, "found", lambda id: Finding(verdict="holds", sentence=f"A <mutant> of {id}."))
     changed = CLAIMS.filled("{{ claims 48 }}")
     assert "A &lt;mutant&gt; of 48." in changed
@@ -84,6 +85,15 @@ def test_unknown_markers_are_not_passed_over() -> None:
         CLAIMS.filled("{{ claims 118 }}")
     for path in DOCS.rglob("*.md"):
         assert "{{" not in CLAIMS.MARKER.sub("", path.read_text(encoding="utf-8")), path.name
+
+
+def test_sentences_of_claims_have_their_scripts_set() -> None:
+    """No page shows `w_{t-1}` or `sqrt(T)` as typed, in any statement, erratum or method; names of code stay."""
+    said = CLAIMS.sentence("w_{t-1} - eta g_t < e^{-y} and sqrt(T) <= sigma^2; see true_epsilon. Delta is the word.")
+    assert said.startswith("w<sub>t−1</sub> - η g<sub>t</sub> &lt; e<sup>−y</sup> and √T ≤ σ<sup>2</sup>; see true_eps")
+    assert said.endswith("Delta is the word.")
+    texts = [text for c in all_claims() for text in (c.statement, c.erratum, CLAIMS.check_for(c.id).method)]
+    assert [text for text in texts if re.search(r"\^|_[{(]|sqrt\(", CLAIMS.sentence(text))] == []
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS.PAGES)

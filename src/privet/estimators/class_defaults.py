@@ -10,6 +10,8 @@ from privet.arrays import Vector
 from privet.data import one_row_each
 from privet.estimators.constant_model import ConstantModel
 from privet.plan import Meter, Release
+from privet.preprocessing.centring import Centring
+from privet.preprocessing.whitening import Whitener
 from privet.privacy import Neighbours, sensitivity_factor
 from privet.problems.linear_model import LinearModel
 from privet.solvers import DPSGD, Solver
@@ -105,14 +107,20 @@ def lone_class(model: "PrivateLinearModel", size: "Size", count: float) -> Class
 
 
 def class_draws_for(
-    model: "PrivateLinearModel", size: "Size", count: float, effective: float, *, whitened: bool
+    model: "PrivateLinearModel",
+    size: "Size",
+    count: float,
+    effective: float,
+    centring: Centring | None,
+    whitener: Whitener | None,
 ) -> ClassDraws | None:
-    """What is drawn beside a descent on rows that are centred, and perhaps `whitened`; None where there is enough.
+    """What is drawn beside a descent on rows that are centred, and perhaps whitened; None where there is enough.
 
     Of two classes, where a vote is cheap, slopes are kept in part; of more, a draw says whether to keep them.
     """
-    if model._task != "binary" or size.weighted or size.classes > _MANY:
+    if model._task != "binary" or size.weighted or size.classes > _MANY or centring is None:
         return None
+    whitened = whitener is not None
     narrow, seen = size.columns <= _NARROW, seen_votes(model.epsilon, count, model.neighbours)
     free = not whitened and not model.alpha  # a penalty pulls noise back, too
     if size.classes == 2:

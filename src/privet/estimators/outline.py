@@ -122,7 +122,10 @@ class Outline:
         """What to say when the model will be little more than a constant, or its ranges noise; empty if neither."""
         if self.alone is not None:
             return few_sentence(self.effective, declared=self.alone.hull is not None)
-        octaves = [release for release in self.plan.releases if release.name in ("ranges: octaves", "target: octaves")]
+        finders = (self.ranges, self.target)
+        inside = {f"{each.what}: octaves" for each in finders if each is not None and any(each.hulls)}
+        open_ = {"ranges: octaves", "target: octaves"} - inside  # inside a declared range, that one is left
+        octaves = [release for release in self.plan.releases if release.name in open_]
         needed = max((LEAST_SEEN * release.noise_stddev(self.plan.neighbours) for release in octaves), default=0.0)
         if self.plan.count < needed:
             return (
@@ -179,9 +182,7 @@ def outlined(
     anchor = anchor_for(model, count, effective) if draws else None
     rate_draw = rate_epsilon(model, count, effective) if draws else 0.0
     centring, whitener = geometry_for(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
-    classes = None
-    if draws and centring is not None:
-        classes = class_draws_for(model, size, count, effective, whitened=whitener is not None)
+    classes = class_draws_for(model, size, count, effective, centring, whitener) if draws else None
     if classes is not None:
         noise = whole_noise(replace(budget, epsilon=budget.epsilon - classes.epsilon), model.neighbours)
         effective, rate_draw = count / noise, classes.rates

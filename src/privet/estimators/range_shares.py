@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 # How far all records shall stand out of the noise when ranges are learnt, in standard deviations, and the least and the
 # most of the budget that is spent on it; of the target's range more depends than on a feature's.
 _RANGES, _TARGET = (25.0, 0.03, 0.15), (40.0, 0.02, 0.1)
-INSIDE = 100.0  # so far they must stand out, with all of the budget, for learning inside declared ranges to pay
-_TARGET_INSIDE = 20.0  # the same for a target of squared errors, which a range far too wide ruins
+# So far they must stand out, with all of the budget, for learning inside declared ranges to pay: of features, of a
+# target of squared errors, which a range far too wide ruins, and of other targets, of which few are drawn at random.
+_INSIDE, _SQUARED_INSIDE, TARGET_INSIDE = 10.0, 20.0, 100.0
 LEAST_SEEN = 6.0  # and so far, with what is spent, for any range to be found
 _SHOWN = 8  # names in a warning
 NORM_SHARE = 0.03  # of the budget, spent on the norms of rows
@@ -36,7 +37,7 @@ def target_finder(model: "PrivateLinearModel", count: float, noise: float) -> tu
     """How the target's range is learnt, if it is, also inside a declared one; and its share of the budget."""
     seen = stands_out(1, count, noise, model.neighbours)
     hull = model._ends
-    least = _TARGET_INSIDE if model._loyal else INSIDE
+    least = _SQUARED_INSIDE if model._loyal else TARGET_INSIDE
     if not model._learns_target or (hull is not None and not _pays(model, seen, least)):
         return None, 0.0
     share = share_to_see(seen, *_TARGET)
@@ -85,7 +86,7 @@ def open_columns(known: Scaling) -> BoolArray:
     return np.asarray((known.low < known.high) & ~own)
 
 
-def _pays(model: "PrivateLinearModel", seen: float, least: float = INSIDE) -> bool:
+def _pays(model: "PrivateLinearModel", seen: float, least: float = _INSIDE) -> bool:
     """Whether learning inside declared ranges is worth its share: intervals want nothing clipped."""
     return seen >= least and not model.bounds_exact and not model.inference
 

@@ -9,7 +9,7 @@ from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.outline import Outline, Size, outlined
-from privet.estimators.range_shares import INSIDE, share_noise, share_to_see, stands_out
+from privet.estimators.range_shares import LEAST_SEEN, TARGET_INSIDE, share_noise, share_to_see, stands_out
 from privet.estimators.regressors import LinearRegression
 from privet.estimators.sampling import range_rate, sample_rate, sample_tail
 from privet.estimators.table_files import TableFiles
@@ -24,7 +24,8 @@ from privet.problems.facts import public_count
 
 # How far all records shall stand out of the noise when what the schema leaves open is learnt, in standard deviations,
 # and the least and the most of the budget that is spent on it; inside declared ranges it is less urgent.
-_OPEN, _HULLS = (30.0, 0.03, 0.25), (25.0, 0.03, 0.05)
+_OPEN, _HULLS = (30.0, 0.03, 0.25), (25.0, 0.03, 0.15)
+_INSIDE = LEAST_SEEN / math.sqrt(_HULLS[2])  # from so many on, with all of the budget, ranges inside are found
 _NAMES = 8  # that a category of unknown names is taken to have when a fit is planned
 
 
@@ -58,7 +59,7 @@ def _learner(
     """
     noise = whole_noise(budget, neighbours)
     hulls = () if bounds_exact else _hulls(schema)
-    if not stands_out(len(hulls) + len(schema.unknown) or 1, count, noise, neighbours) >= INSIDE:
+    if not stands_out(len(hulls) + len(schema.unknown) or 1, count, noise, neighbours) >= _INSIDE:
         hulls = ()
     if not hulls and not schema.unknown:
         return None, 0.0
@@ -133,8 +134,9 @@ def table_outline(
     found = outlined(model, size, before=before, draws=False)
     hulls = set() if bounds_exact else set(_hulls(schema)) - set(learner.inside if learner else ())
     unseen = found.centring is not None and not found.centring.norm_share
-    number = target is not None and target.kind == "number" and target.column in hulls and found.effective < INSIDE
-    return replace(found, blind=number or (unseen and bool(hulls))), learner
+    number = target is not None and target.kind == "number" and target.column in hulls
+    blind = (number and found.effective < TARGET_INSIDE) or (unseen and bool(hulls))
+    return replace(found, blind=blind), learner
 
 
 def _nominal(schema: Schema) -> Schema:

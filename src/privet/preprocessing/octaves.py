@@ -184,5 +184,5 @@ def _moderate_prior() -> Vector:
 def _declared_prior() -> Vector:
     """Of parts of a declared range: the whole of it is likeliest, more than that impossible."""
     power = np.log2(_TOPS)
-    odds = np.where(power > 0, -np.inf, np.where(power == 0, 3.0, 0.05 * power))
+    odds = np.where(power > 0, -np.inf, np.where(power == 0, 1.0, 0.05 * power))
     return np.asarray(odds - logsumexp(odds))

@@ -28,19 +28,17 @@ _AHEAD = 0.05  # logits that the chosen class is before the others
 _TOP = 1.6  # rate of a class of which only that it is the commonest is known, in units of 1/classes
 
 
-def flipped(name: str, scores: Sequence[int], width: int, meter: Meter, *, dislike: Sequence[float] = ()) -> int:
+def flipped(name: str, scores: Sequence[int], width: int, meter: Meter) -> int:
     """The place that the open release falls on by permute-and-flip, exactly: the best one, or one nearly as good.
 
     Promise: Pure(epsilon), if of one record's change to the scores the largest and the least are within `width`.
     Theorem: McKenna and Sheldon 2020; docs/proofs/drawing.md, section 8.
     """
     random, rate = meter.draw(name), Fraction(meter.plan[name].mechanism.epsilon) / width  # type: ignore[union-attr]
-    extra = [round(Fraction(each) / rate) for each in dislike] or [0] * len(scores)
-    totals = [a + b for a, b in zip(scores, extra, strict=True)]
-    least, left = min(totals), list(range(len(totals)))
+    least, left = min(scores), list(range(len(scores)))
     while True:
         each = left.pop(exact_choice(random, exponential_weights([0] * len(left), rate)))
-        if totals[each] == least or exact_choice(random, _coin(rate * (totals[each] - least))) == 0:
+        if scores[each] == least or exact_choice(random, _coin(rate * (scores[each] - least))) == 0:
             return each
 
 
