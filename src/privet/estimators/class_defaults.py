@@ -36,6 +36,7 @@ _RATES = ((30.0, 0.02, 0.25), (15.0, 0.02, 0.25))
 _CHOICE = (80.0, 0.05, 0.5)
 _ROUND = 0.7  # length of most rows
 _STEPS = 1_000  # of one's own, beyond which slopes are not shrunk: how much noise they have takes long to find
+_HINGED = 0.4  # of the noise of margins, which is pulled back where they are wide enough
 _LEFT = 0.87  # of a record's residual, of several classes, before anything is learnt
 
 
@@ -45,7 +46,7 @@ class ClassDraws:
 
     rates: float  # epsilon of how often each class occurs; 0 if that is not learnt
     choice: ClassChoice | None
-    shrinks: bool  # whether slopes are, by what is known of their noise
+    taken: float  # off the slopes, in parts of the noise that they are known to have
     matched: bool  # whether the constant is, to those rates; else it moves with the slopes
 
     @property
@@ -61,8 +62,8 @@ class ClassDraws:
         self, problem: LinearModel, theta: Vector, start: Vector | None, solver: Solver, constant: float, meter: Meter
     ) -> Vector:
         """What is kept of θ, which was found from `start`: less of it where noise is much of it; and the choice."""
-        if self.shrinks and isinstance(solver, DPSGD) and solver.steps <= _STEPS:
-            part = kept_part(theta[:-1], solver, meter)
+        if self.taken and isinstance(solver, DPSGD) and solver.steps <= _STEPS:
+            part = kept_part(theta[:-1], self.taken, solver, meter)
             found = theta * 1.0
             found[:-1] *= part
             if start is not None:
@@ -74,7 +75,7 @@ class ClassDraws:
         return theta if self.choice is None else self.choice.run(problem, theta, constant, meter)
 
 
-def kept_part(slopes: Vector, solver: DPSGD, meter: Meter) -> float:
+def kept_part(slopes: Vector, taken: float, solver: DPSGD, meter: Meter) -> float:
     """Which part of the slopes to keep for the least squared error, as James and Stein have it; public.
 
     What noise adds to each slope is known, but for how much the loss pulls it back: not at all for two classes, where
@@ -87,7 +88,7 @@ def kept_part(slopes: Vector, solver: DPSGD, meter: Meter) -> float:
         cut = min((solver.clip or 1.0) / _LEFT, 1.0)
         pull = cut * (1 - 1 / outputs) / outputs * _ROUND**2 / len(slopes)
     noise = noise_gain(solver, pull=pull) * meter.noise_stddev("gradients") / meter.plan.batch_size("gradients")
-    lost = min(float(len(slopes)), _FREE) * outputs * noise**2
+    lost = taken * min(float(len(slopes)), _FREE) * outputs * noise**2
     return max(0.0, 1 - lost / max(float(np.square(slopes).sum()), 2.0**-1000))
 
 
@@ -122,15 +123,15 @@ def class_draws_for(
         return None
     whitened = whitener is not None
     narrow, seen = size.columns <= _NARROW, seen_votes(model.epsilon, count, model.neighbours)
-    free = not whitened and not model.alpha  # a penalty pulls noise back, too
+    taken = (1.0 if model._calibrates else _HINGED) * (not whitened and not model.alpha)  # a penalty pulls back, too
     if size.classes == 2:
         rates = _part(_RATES[not narrow], model.epsilon, seen)
-        matched = narrow and free
-        return None if whitened else ClassDraws(rates=rates, choice=None, shrinks=free, matched=matched)
+        matched = narrow and taken == 1
+        return None if whitened else ClassDraws(rates=rates, choice=None, taken=taken, matched=matched)
     if effective >= _KEPT:
         return None
     choice = ClassChoice(epsilon=_part(_CHOICE, model.epsilon, seen), classes=size.classes)
-    return ClassDraws(rates=0.0, choice=choice, shrinks=free and narrow, matched=False)
+    return ClassDraws(rates=0.0, choice=choice, taken=taken * narrow, matched=False)
 
 
 def _part(wanted: tuple[float, float, float], epsilon: float, seen: float) -> float:
