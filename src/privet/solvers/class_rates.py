@@ -48,7 +48,7 @@ class ClassRates:
     Examples
     --------
     >>> ClassRates(classes=2, neighbours="replace_one").release(0.125).mechanism
-    Laplace(scale=16.000000000000004)
+    Laplace(scale=16.00000000000...)
     """
 
     classes: int
