@@ -192,9 +192,8 @@ def outlined(
     rate = 1.0 if whitener is None else sample_rate(model, size, loss, count, effective)
     target, target_share = (None, 0.0) if anchor is not None else target_finder(model, count, noise)
     ranges, range_share, ranging = range_finder(model, size.columns, size.sparse, known, count, noise, rate)
-    norms = None
-    if centring is None:
-        norms = norm_finder(model, known, size.columns, rate * count, noise, whitener, rate)
+    wanted = model, known, size.columns, rate * count, noise, whitener, rate
+    norms = norm_finder(*wanted) if centring is None else None
     final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before + (() if anchor is None else anchor.releases())
     for finder, share in ((target, target_share), (ranges, range_share), (norms, NORM_SHARE)):
@@ -222,9 +221,9 @@ def outlined(
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
     found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
-    found |= {"settling": settling, "classes": classes, "rate": rate, "ranging": ranging}
-    found["blind"] = is_blind(model, known, centring, found=anchor or target)
-    return Outline(plan=plan, budget=budget, effective=effective, columns=columns, **found)
+    found |= {"settling": settling, "classes": classes, "rate": rate, "ranging": ranging, "columns": columns}
+    blind = is_blind(model, known, centring, found=anchor or target)
+    return Outline(plan=plan, budget=budget, effective=effective, blind=blind, **found)
 
 
 def _calibration(model: "PrivateLinearModel", loss: Loss, effective: float) -> Recalibration | None:
