@@ -58,7 +58,7 @@ def test_a_wrong_shape_is_refused_without_the_number_of_rows(table: Any, target:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"epsilon": 1e-9, "bounds": None}, "ranges can be learnt"),
+        ({"epsilon": 1e-9, "bounds": None, "solver": "gradient"}, "ranges can be learnt"),
         ({"max_iter": 1.5}, "whole number"),
         ({"max_iter": "many"}, "whole number"),
     ],

@@ -167,7 +167,7 @@ def test_careless_groups_are_refused_in_public_terms() -> None:
             model.fit(X, y, groups=wrong)
         assert "50" not in str(error.value)
         assert "49" not in str(error.value)
-    alone = LogisticRegression(epsilon=1.0, bounds=(-1, 1), classes=[0, 1], neighbours="add_remove", records=10)
+    alone = LogisticRegression(epsilon=8.0, bounds=(-1, 1), classes=[0, 1], neighbours="add_remove", records=10)
     assert np.isfinite(alone.fit(X, y, groups=[None] * 50).coef_).all()  # how many there are is private there
 
 

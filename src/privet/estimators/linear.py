@@ -17,7 +17,8 @@ from privet.data import MadeRows, matrix
 from privet.data.cells import Reader
 from privet.data.elsewhere import ElsewhereRows, each_alone
 from privet.errors import InvalidParameter, SmallEffectiveSample
-from privet.estimators.constant_defaults import ConstantModel, fit_constant
+from privet.estimators.constant_defaults import fit_constant
+from privet.estimators.constant_model import ConstantModel
 from privet.estimators.defaults import Task
 from privet.estimators.doubts import Doubts, faint_columns
 from privet.estimators.intervals import WithIntervals
@@ -123,7 +124,8 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         self._check()
         because = "rates, divisors and steps follow from it"
         records = whole("records", records, because=because, use="Pass a public number of records.")
-        model = self if self.neighbours != "add_remove" or self.records is not None else self._with_guess(records)
+        known = self.neighbours != "add_remove" or self.records is not None
+        model = self if known else type(self)(**self.get_params(deep=False) | {"records": records})
         return outlined(
             model,
             Size(
@@ -135,11 +137,6 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
                 sparse=sparse,
             ),
         ).plan
-
-    def _with_guess(self, records: int) -> Self:
-        stand_in = type(self)(**self.get_params(deep=False))
-        stand_in.records = records
-        return stand_in
 
     def _class_count(self, given: int | None) -> int:
         return 2
@@ -250,22 +247,25 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
             return Doubts()
         few = sampled(data, outline.rate, meter.random)
         data = few if outline.rate == 1 else data  # of a table in files, rows that need not be decoded again
-        learnt = learnt_scaling(self, few, outline, meter, data)
-        scaling = learnt.scaling
+        scaling = (learnt := learnt_scaling(self, few, outline, meter, data)).scaling
         posed = self._pose(data, learnt.target, meter)
         of_few = posed if few is data or outline.whitener is None else self._pose(few, learnt.target, meter)
         for geometry in outline.geometry:
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
-        whole = outline.final is not None
-        problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
-        result = outline.solver(self, problem.loss, scaling).run(outline.plan, problem, meter=meter)
+        alpha, whole = self.alpha / outline.plan.count, outline.final is not None
+        problem = prepared_problem(data, scaling, posed, alpha=alpha, whole=whole)
+        unit = scaling.constant * scaling.shrink
+        start = self._started(posed.rates, problem.shape, unit)
+        solver, begin = outline.solver(self, problem.loss, scaling), {} if start is None else {"start": start}
+        result = solver.run(outline.plan, problem, meter=meter, **begin)  # type: ignore[arg-type]  # a descent, which has a start
         if outline.calibration is not None:
             weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
-            known = problem, result.coef, scaling.constant * scaling.shrink
-            result = replace(result, coef=outline.calibration.run(*known, meter, weight=weight))
+            result = replace(result, coef=outline.calibration.run(problem, result.coef, unit, meter, weight=weight))
         if outline.keeping is not None:
             keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
             result = replace(result, coef=keeping.run(problem, result.coef, meter))
+        if outline.classes is not None:
+            result = replace(result, coef=outline.classes.kept(problem, result.coef, start, solver, unit, meter))
         if outline.final is not None and isinstance(self, WithIntervals) and not isinstance(problem, GroupedProblem):
             keep = each_alone(posed.loss.admissible, posed.labels)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
