@@ -55,13 +55,30 @@ def test_parquet_files_are_fitted(files: Path, table: str) -> None:
     assert list((files / "rows").iterdir()) == []
 
 
+@pytest.mark.parametrize("table", ["data.csv", "csv", "csv/*.csv"])
+def test_csv_files_are_fitted(files: Path, table: str) -> None:
+    """So do CSV files, with or without a folder for their cells, which are gone afterwards."""
+    rows = pq.read_table(files / "data").to_pylist()
+    (files / "csv").mkdir()
+    for name, part in (("data", rows), ("csv/0", rows[:1500]), ("csv/1", rows[1500:])):
+        lines = ["age,ill", *(f"{row['age']},{row['ill']}" for row in part)]
+        (files / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
+    for more in ([], ["--cache", str(files / "rows")]):
+        code, said = fitted(files, str(files / table), "--json", *more)
+        assert code == 0, said
+        assert json.loads(said)["epsilon"] <= 1
+    assert list((files / "rows").iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("table", "more", "said"),
     [
         ("data/*.parquet", ["--engine", "dask"], "--scheduler"),
         ("data/*.parquet", ["--scheduler", "tcp://here:1"], "--scheduler"),
         ("nothing/*.parquet", [], "got none"),
-        ("table.toml", ["--cache", "rows"], "Parquet"),
+        ("table.toml", ["--cache", "rows"], "one column 'age'"),
+        ("nothing/*.csv", [], "got none"),
+        ("data.csv", ["--engine", "dask"], "--scheduler"),
         ("nothing.csv", [], "no file"),
         ("broken.parquet", [], "got 'broken.parquet', which cannot be read"),
     ],

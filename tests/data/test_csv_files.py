@@ -66,6 +66,32 @@ def test_an_odd_cell_of_a_file_is_a_number_or_missing(tmp_path: Path, odd: Any) 
     assert np.array_equal(found, [20, number_of(printed), 40], equal_nan=True)
 
 
+def test_numbers_read_together_are_those_read_alone(tmp_path: Path) -> None:
+    """However a number is written; one cell that is none leaves the others of its block as they are."""
+    ways = [
+        "7",
+        " 7.5\t",
+        "1_000",
+        "+3",
+        "-0.0",
+        "1e5",
+        "1E400",
+        "-inf",
+        "nan",
+        "٣",
+        "0x10",
+        "",
+        "Jane Doe",
+        "1,5",
+        "½",
+    ]
+    for odd in ways:
+        cells = ["20"] * 300 + [odd] + ["1e-320", "40.0"]
+        found = ages(written(tmp_path, [[cell, "a", 1] for cell in cells]))
+        expected = [number_of(cell) for cell in cells]
+        assert [x.hex() for x in found.tolist()] == [x.hex() for x in expected], odd
+
+
 def test_the_header_is_the_first_line_and_no_more(tmp_path: Path) -> None:
     """A quote left open in the header ends with its line: no private row is read into a public name."""
     path = tmp_path / "open.csv"

@@ -101,6 +101,39 @@ def test_a_fit_of_files_is_the_fit_in_memory(tmp_path: Path, kind: Kind) -> None
     same_fit(model, X, y, Files(files), Files(files, engine=Pickled(3, twice=True)), str(files))
 
 
+KNOWN: dict[str, Any] = {"inference": 0.5, "bounds": ([-6, -20, -4, -40], [6, 30, 4, 80]), **FIXED}
+INFERRED: dict[str, Kind] = {
+    "logistic": (lambda: LogisticRegression(4.0, classes=[0, 1], **KNOWN), MODELS["hinge"][1]),
+    "declared": (  # too narrow, and refused
+        lambda: LinearRegression(4.0, inference=0.5, bounds=([-2, -4, -3, -5], [4, 14, 3, 45]), **FIXED),
+        MODELS["linear"][1],
+    ),
+    "add_remove": (
+        lambda: HuberRegressor(8.0, target_range=(-8, 8), neighbours="add_remove", records=4000, **KNOWN),
+        MODELS["huber"][1],
+    ),
+}
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", INFERRED.values(), ids=INFERRED)
+def test_intervals_in_files_are_those_in_memory(tmp_path: Path, kind: Kind) -> None:
+    """With the same noise, coefficients and their covariance are those of the rows in memory; so is a refusal."""
+    model, target = kind
+    X, score, noise = made(4_000)
+    X[11:14, 2], X[50:53, 3] = np.nan, 1e9  # rows that are altered, and counted
+    y = target(score, noise)
+    files = in_files(tmp_path / "files", X, y)
+    here = model().fit(X, y)
+    assert bool(here.refusal_) == (model is INFERRED["declared"][0])
+    for table in (files, Files(files, engine=Pickled(3, twice=True))):
+        there = model().fit(table, "y")
+        assert np.array_equal(there.coef_, here.coef_)
+        assert np.array_equal(there.covariance_, here.covariance_, equal_nan=True)
+        assert there.refusal_ == here.refusal_
+        assert (there.plan_, there.guarantee_) == (here.plan_, here.guarantee_)
+
+
 def test_a_fit_of_a_tall_table_samples_the_same_records(tmp_path: Path) -> None:
     """Where most is learnt from a sample, the sample is the one that is drawn in memory."""
     X, score, noise = made(1_200_000)
@@ -115,8 +148,10 @@ def test_a_fit_of_a_tall_table_samples_the_same_records(tmp_path: Path) -> None:
     ("given", "said"),
     [
         ({"y": [1, 2]}, "name of a column"),
-        ({"groups": ["a"]}, "no groups"),
-        ({"sample_weight": [1.0]}, "no sample_weight"),
+        ({"groups": ["a"]}, "name of a column"),
+        ({"sample_weight": [1.0]}, "name of a column"),
+        ({"sample_weight": "y"}, "each once"),
+        ({"sample_weight": "nothing"}, "one column 'nothing'"),
         ({"y": "nothing"}, "one column 'nothing'"),
     ],
 )
@@ -130,8 +165,6 @@ def test_what_is_not_done_on_files_is_refused(tmp_path: Path, given: dict[str, A
         LogisticRegression().fit(files, "y")
     with pytest.raises(InvalidParameter, match="solver by gradients"):
         LogisticRegression(classes=[0, 1], solver="objective").fit(files, "y")
-    with pytest.raises(InvalidParameter, match="inference"):
-        LogisticRegression(classes=[0, 1], inference=0.5).fit(files, "y")
 
 
 def test_text_columns_are_refused_by_their_type(tmp_path: Path) -> None:
@@ -187,17 +220,55 @@ def test_a_table_in_files_is_fitted_as_in_memory(tmp_path: Path, records: int, o
         for rows in (table, Files(tmp_path, engine=Pickled(2)), tmp_path)
     ]
     for model in found[1:]:
-        assert np.array_equal(model.estimator.coef_, found[0].estimator.coef_)
-        assert model.schema == found[0].schema
+        assert np.array_equal(model.estimator_.coef_, found[0].estimator_.coef_)
+        assert model.schema_ == found[0].schema_
         assert (model.plan, model.guarantee) == (found[0].plan, found[0].guarantee)
 
 
-def test_names_are_not_learnt_in_files(tmp_path: Path) -> None:
-    """A category without its list of values is refused by name before a row is read."""
-    pq.write_table(pa.table({"job": ["Jane Doe"], "y": [1]}), tmp_path / "a.parquet")
+@pytest.mark.medium
+@pytest.mark.parametrize("neighbours", ["replace_one", "add_remove"])
+def test_names_in_files_are_learnt_as_in_memory(tmp_path: Path, neighbours: Any) -> None:
+    """Categories and labels without their values: the names shown, and all that follows, are those in memory."""
+    rng = np.random.default_rng(3)
+    records = 6_000
+    code = rng.integers(0, 4, size=records)
+    job = np.array(["baker", " smith ", "Jane Doe's own", "judge"], dtype=object)[np.where(code == 2, 0, code)]
+    job[[11, 4_000]] = "Jane Doe's own", None
+    table = {
+        "age": rng.normal(40, 12, size=records).tolist(),
+        "code": [None if i == 7 else c for i, c in enumerate(code.tolist())],  # names that are whole numbers
+        "job": job.tolist(),
+        "ill": np.where(code + rng.normal(size=records) > 1.5, "yes", "no").tolist(),
+    }
+    columns: Any = {"age": Number(), "code": Category(), "job": Category(missing="indicator")}
+    schema = Schema(columns=columns, target=Target(column="ill", kind="label"))
+    for i, part in enumerate((slice(0, 1000), slice(1000, None))):
+        pq.write_table(pa.table({name: cells[part] for name, cells in table.items()}), tmp_path / f"{i}.parquet")
+    pa.table(table).to_pandas().astype({"code": "Int64"}).to_csv(tmp_path / "all.csv", index=False)
+    known: Any = {"budget": Budget(epsilon=4, delta=1e-6), "neighbours": neighbours}
+    known |= {"records": records} if neighbours == "add_remove" else {}
+    found = [
+        fit_table(rows, schema, random=fixed_seed_invalidates_guarantee(9), **known)
+        for rows in (table, Files(tmp_path, engine=Pickled(2, twice=True)), tmp_path / "all.csv")
+    ]
+    assert found[0].schema_.columns["job"] == Category(values=("baker", "judge", "smith"), missing="indicator")
+    assert found[0].schema_.columns["code"] == Category(values=("0", "1", "2", "3"))
+    for model in found[1:]:
+        assert np.array_equal(model.estimator_.coef_, found[0].estimator_.coef_)
+        assert model.schema_ == found[0].schema_
+        assert (model.plan, model.guarantee) == (found[0].plan, found[0].guarantee)
+
+
+def test_nobodys_name_shows(tmp_path: Path) -> None:
+    """Neighbours: a name that one record alone holds, whatever it is, is not shown, and raises nothing."""
+    odd = ["Jane Doe", "x" * 100_000, "", " ", "\x00", "1e400", None]
+    budget = Budget(epsilon=2, delta=1e-6)
     schema = Schema(columns={"job": Category()}, target=Target(column="y", kind="label", values=("0", "1")))
-    with pytest.raises(InvalidParameter, match="'job'"):
-        fit_table(tmp_path / "a.parquet", schema, budget=Budget(epsilon=1, delta=1e-6))
+    for i, name in enumerate(odd):
+        file = tmp_path / f"{i}.parquet"
+        pq.write_table(pa.table({"job": ["baker", "smith"] * 400 + [name], "y": ["0", "1"] * 400 + ["0"]}), file)
+        model = fit_table(file, schema, budget=budget, random=fixed_seed_invalidates_guarantee(i))
+        assert model.schema_.columns["job"] == Category(values=("baker", "smith"))
 
 
 def test_columns_of_a_table_are_refused_before_an_account_is_charged(tmp_path: Path) -> None:

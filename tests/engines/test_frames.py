@@ -40,6 +40,28 @@ def test_a_dask_frame_is_fitted_as_the_rows_in_memory(dask_client: Any, tmp_path
     assert repr(found).startswith("Files(DataFrame")
 
 
+def test_people_of_a_dask_frame_are_fitted_as_in_memory(dask_client: Any, tmp_path: Path) -> None:
+    """Their rows, which are in several partitions, are brought together by the workers; so are CSV files read there."""
+    import dask.dataframe as dd
+    import pandas as pd
+
+    from privet.engines.dask_engine import DaskEngine
+
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(2_000, 2)), columns=["a", "b"])
+    rows["y"], rows["who"] = (rows["a"] > 0).astype(int), rng.integers(0, 700, size=2_000)
+    given: Any = {"delta": 1e-6, "classes": [0, 1], "random_state": 2, "bounds": (-5, 5), "bounds_exact": True}
+    here = LogisticRegression(1.0, max_iter=5, **given).fit(rows[["a", "b"]], rows["y"], groups=rows["who"])
+    rows[:900].to_csv(tmp_path / "0.csv", index=False)
+    rows[900:].to_csv(tmp_path / "1.csv", index=False)
+    for table in (dd.from_pandas(rows, npartitions=3), tmp_path):
+        files = Files(table, engine=DaskEngine(dask_client), cache=tmp_path / "rows")
+        there = LogisticRegression(1.0, max_iter=5, **given).fit(files, "y", groups="who")
+        assert np.array_equal(there.coef_, here.coef_)
+        assert there.guarantee_ == here.guarantee_
+    assert [path for path in (tmp_path / "rows").rglob("*") if path.is_file()] == []
+
+
 def test_a_frame_needs_its_engine() -> None:
     """What this process cannot write is refused by its kind."""
     with pytest.raises(InvalidParameter, match="no frames of its own"):

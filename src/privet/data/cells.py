@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 _REMEMBERED = 1 << 16
+_LONG = 1 << 8  # letters of a text beyond which it is not remembered
 _SMALL = 1000  # whole numbers below are counted, not sorted
 _PLAIN = {float, int, bool, type(None)}
 
@@ -185,6 +186,22 @@ class RawNumbers(Numbers):
         return cells
 
 
+class Texts(Reader):
+    """Cells of a file, which are texts, as they are, to be read later. Private.
+
+    Examples
+    --------
+    >>> Texts().read([" a", ""]).tolist()
+    [' a', '']
+    """
+
+    dtype = np.dtype(object)
+    missing = math.nan
+
+    def one(self, cell: Any) -> Any:
+        return cell
+
+
 class Codes(Reader):
     """Cells as positions in a public code book: -1 for a missing cell, `other` for a name that is not listed.
 
@@ -229,10 +246,14 @@ class Names(Reader):
     def ranked(self, codes: Indices) -> tuple[list[str], Indices]:
         """The names that some cell holds, sorted, and the cells' positions among those: free of the rows' order."""
         names = list(self._seen)
-        order = sorted(np.unique(codes[codes >= 0]).tolist(), key=lambda code: names[code])
+        order = sorted(np.unique(codes[codes >= 0]).tolist(), key=lambda code: self._rank(names[code]))
         ranks = np.full(len(names) + 1, -1, dtype=np.int64)
         ranks[order] = np.arange(len(order))
         return [names[code] for code in order], ranks[codes]
+
+    def _rank(self, name: str) -> Any:
+        """By what names are sorted."""
+        return name
 
 
 class Memory(dict[Any, Any]):
@@ -242,6 +263,8 @@ class Memory(dict[Any, Any]):
         self._function = function
 
     def __missing__(self, key: Any) -> Any:
+        if isinstance(key, str) and len(key) > _LONG:
+            return self._function(key)
         if len(self) >= _REMEMBERED:
             self.clear()
         answer = self[key] = self._function(key)

@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from os import PathLike
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.data.cells import Memory, Reader
+from privet.data.cells import Memory, Numbers, RawNumbers, Reader
 from privet.errors import InvalidParameter
 
 _ROWS = 256  # in memory as text at a time; more would not fit the processor's cache, and take twice as long
@@ -37,19 +37,66 @@ def csv_header(path: str | PathLike[str]) -> list[str]:
 def csv_columns(path: str | PathLike[str], readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
     """One array for each column that has a reader; each must be in the header."""
     parts: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, reader.dtype)] for name, reader in readers.items()}
+    for pieces in _pieces(path, readers):
+        for kept, piece in zip(parts.values(), pieces, strict=True):
+            kept.append(piece)
+    return {name: np.concatenate(pieces) for name, pieces in parts.items()}
+
+
+def csv_blocks(
+    path: str | PathLike[str], readers: Mapping[str, Reader], *, rows: int, letters: int
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """The same in blocks, in order; one without rows if there are none.
+
+    A block has at most `rows` rows, some hundreds at least, and fewer once columns of texts hold that many `letters`.
+    How long cells are decides where blocks end, but not what is read.
+    """
+    parts: list[list[NDArray[Any]]] = [[np.empty(0, reader.dtype)] for reader in readers.values()]
+    texts = [place for place, reader in enumerate(readers.values()) if reader.dtype.kind == "O"]
+    held = long = 0
+    found = False
+    for pieces in _pieces(path, readers):
+        for kept, piece in zip(parts, pieces, strict=True):
+            kept.append(piece)
+        held += len(pieces[0])
+        long += sum(sum(map(len, pieces[place])) for place in texts)
+        if held + _ROWS > rows or long >= letters:
+            yield dict(zip(readers, map(np.concatenate, parts), strict=True))
+            parts, held, long, found = [each[:1] for each in parts], 0, 0, True
+    if held or not found:
+        yield dict(zip(readers, map(np.concatenate, parts), strict=True))
+
+
+def _pieces(path: str | PathLike[str], readers: Mapping[str, Reader]) -> Iterator[list[NDArray[Any]]]:
+    """An array for each reader, of some rows at a time."""
     present, end = _first(path)
     with _opened(path, end) as lines, _LIMIT.lifted():
         lines.readline()
-        columns = [
-            (parts[name], present.index(name), Memory(reader.one).__getitem__, reader.dtype)
-            for name, reader in readers.items()
-        ]
+        columns = [(present.index(name), _taking(reader)) for name, reader in readers.items()]
         records = _records(_rows(_lines(lines, end)), len(present))
         while block := list(islice(records, _ROWS)):
             cells = list(zip(*block, strict=True))
-            for kept, place, function, dtype in columns:
-                kept.append(np.fromiter(map(function, cells[place]), dtype=dtype, count=len(block)))
-    return {name: np.concatenate(pieces) for name, pieces in parts.items()}
+            yield [take(cells[place]) for place, take in columns]
+
+
+def _taking(reader: Reader) -> Callable[[Sequence[str]], NDArray[Any]]:
+    """How texts are read together, each by itself: numbers all at once where all are, which Python does far sooner."""
+    one = Memory(reader.one).__getitem__
+
+    def each(cells: Sequence[str]) -> NDArray[Any]:
+        return np.fromiter(map(one, cells), dtype=reader.dtype, count=len(cells))
+
+    def numbers(cells: Sequence[str]) -> NDArray[Any]:
+        try:
+            found = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+        except ValueError:  # it quotes the first that is none
+            found = None
+        if found is None:
+            return each(cells)
+        found[np.isinf(found)] = np.nan
+        return found
+
+    return numbers if type(reader) in (Numbers, RawNumbers) else each
 
 
 class _Limit:

@@ -51,6 +51,14 @@ class Source(ABC):
     def totals(self, asked: Sequence[Later]) -> list[NDArray[np.int64]]:
         """For each function, which must be of whole numbers, the sum over all blocks. Private."""
 
+    def largest(self, asked: Later) -> float:
+        """The largest value over all blocks of a function that has one value a block. Private."""
+        raise NotImplementedError
+
+    def at(self, picked: Any) -> "Source":
+        """One row of each person, as `one_row_each` picks them: a source of records that are rows. Private."""
+        raise NotImplementedError
+
 
 class Elsewhere(NDArrayOperatorsMixin):
     """One number a record, of records that are elsewhere; private. Arithmetic on it is written down, not done.
@@ -72,6 +80,9 @@ class Elsewhere(NDArrayOperatorsMixin):
 
     def __len__(self) -> int:
         return self._length
+
+    def __getitem__(self, picked: Any) -> "Elsewhere":
+        return Elsewhere(self.source.at(picked), self.later, len(picked))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> Any:
         if method != "__call__" or "out" in named:
@@ -118,6 +129,9 @@ class ElsewhereRows:
     def each(self, function: Callable[..., Any], *given: Any) -> Elsewhere:
         """A number a record: function(rows, ...), each of its own row alone."""
         return Elsewhere(self.source, Later(function, (self.rows, *given)), self.shape[0])
+
+    def __getitem__(self, picked: Any) -> "ElsewhereRows":
+        return ElsewhereRows(self.source.at(picked), self.rows, (len(picked), self.shape[1]))
 
     def column(self, place: int) -> Elsewhere:
         """One column."""

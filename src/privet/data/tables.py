@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.data.cells import Reader
-from privet.data.columns import cells_of, column_of, names_of
+from privet.data.columns import cells_of, column_of, is_of, names_of
 from privet.data.csv_files import csv_columns, csv_header
 from privet.errors import InvalidParameter
 
@@ -76,6 +76,25 @@ def check_header(table: Any, names: Sequence[str]) -> None:
             what = "none of that name" if not counts[name] else "several of that name"
             raise InvalidParameter(f"""Expected one column {name!r} in the table, got {what}: columns are matched by
                 name, not by place. Rename it in the table or in the schema.""")
+
+
+def taken_out(frame: Any, names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+    """A frame of pandas, polars or pyarrow without some columns, each of which it must have once; and those columns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> rest, columns = taken_out(pa.table({"age": [31, 44], "who": ["ann", "bob"]}), ["who"])
+    >>> rest.schema.names, columns["who"].to_pylist()
+    (['age'], ['ann', 'bob'])
+    """
+    check_header(frame, names)
+    present = names_of(frame) or []
+    kept = [place for place, name in enumerate(present) if name not in names]
+    columns = {name: column_of(frame, present.index(name)) for name in names}
+    if is_of(frame, "pandas", "DataFrame"):
+        return frame.iloc[:, kept], columns
+    return (frame[:, kept] if is_of(frame, "polars", "DataFrame") else frame.select(kept)), columns
 
 
 def _cell(row: Any, name: str) -> Any:

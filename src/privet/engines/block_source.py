@@ -1,7 +1,8 @@
 """A table in parts, as numbers that are elsewhere: counted, sampled, posed as a problem, encoded; on any engine."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from privet.arrays import IntArray
 from privet.clipping import LatticeSum
 from privet.data.elsewhere import Elsewhere, ElsewhereRows, Later, Source
+from privet.data.people import ElsewherePeople, Picked, picked_rows
 from privet.engines.blocks_of_rows import (
     ALL,
     FEATURES,
@@ -17,6 +19,7 @@ from privet.engines.blocks_of_rows import (
     Block,
     Opener,
     chosen,
+    features_of,
     needed,
     write_block,
     written_block,
@@ -35,14 +38,24 @@ Prepare = Callable[[Block], Any]
 
 
 class BlockSource(Source):
-    """Records in parts on an engine, read in blocks by an opener. Private.
+    """Records in parts on an engine, read in blocks by an opener; of `people`, whole ones in each part. Private.
 
     Promise: every count and sum is over each record once, and a sample holds the records at the places drawn here.
     """
 
-    def __init__(self, engine: Engine, parts: Sequence[Part], opener: Opener, counts: IntArray, cache: Cache) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        parts: Sequence[Part],
+        opener: Opener,
+        counts: IntArray,
+        cache: Cache,
+        people: ElsewherePeople | None = None,
+    ) -> None:
         self.engine, self.parts, self.opener, self.counts = engine, tuple(parts), opener, counts
         self.cache = cache  # lives as long as this does
+        self.people = people
+        self._picked: tuple[Picked, BlockSource] | None = None
 
     @property
     def records(self) -> int:
@@ -55,13 +68,48 @@ class BlockSource(Source):
         return ElsewhereRows(self, FEATURES, (count, columns)), Elsewhere(self, TARGET, count)
 
     def totals(self, asked: Sequence[Later]) -> list[IntArray]:
+        self._check_rows()
         answers = self.engine.run(_Count(tuple(asked), self.opener), bunched(self.parts, self.engine.cores))
         return [np.sum([answer[i] for answer in answers], axis=0) for i in range(len(asked))]
 
-    def sampled(self, places: IntArray | None, cache: Cache) -> "BlockSource":
-        """The records at some places, or all of them, as rows that are mapped and no longer decoded."""
-        dealt_out = [None] * len(self.parts) if places is None else dealt(np.sort(places), self.counts)
-        items = list(zip(self.parts, dealt_out, strict=True))
+    def met(self, columns: int, picked: Picked | None = None) -> list[dict[str, int]]:
+        """For each of so many columns, names that records hold, and how many do, where blocks' features are those."""
+        if picked is None:
+            self._check_rows()
+        shares = self._shares(picked)
+        found = [Counter[str]() for _ in range(columns)]
+        for answer in self.engine.run(_Meet(self.opener, columns), bunched(shares, self.engine.cores)):
+            for total, each in zip(found, answer, strict=True):
+                total.update(each)
+        return [dict(each) for each in found]
+
+    def largest(self, asked: Later) -> float:
+        self._check_rows()
+        return float(max(self.engine.run(_Largest(asked, self.opener), bunched(self.parts, self.engine.cores))))
+
+    def _check_rows(self) -> None:
+        """What is counted by rows must not be asked of people: one of them could count any number of times."""
+        if self.people is not None:
+            raise NotImplementedError
+
+    def _shares(self, places: IntArray | Picked | None) -> list[tuple[Part, Any]]:
+        """Each part with its share of some places, None for all of it."""
+        dealt_out: Sequence[Any] = [None] * len(self.parts)
+        if isinstance(places, Picked):
+            dealt_out = [Picked(each) for each in np.split(places.places, np.cumsum(self.counts)[:-1])]
+        elif places is not None:
+            self._check_rows()
+            dealt_out = dealt(np.sort(places), self.counts)
+        return list(zip(self.parts, dealt_out, strict=True))
+
+    def at(self, picked: Picked) -> "BlockSource":
+        if self._picked is None or self._picked[0] is not picked:
+            self._picked = picked, self.sampled(picked, self.cache.beside())
+        return self._picked[1]
+
+    def sampled(self, places: IntArray | Picked | None, cache: Cache) -> "BlockSource":
+        """The records at some places, or one row of each person, or all, as rows that are mapped, no longer decoded."""
+        items = self._shares(places)
 
         def make(folder: Path) -> list[tuple[Part, int]]:
             job = _Draw(self.opener, str(folder))
@@ -70,7 +118,7 @@ class BlockSource(Source):
         found = cache.made(make)
         parts = [Part(str(cache.folder / Path(part.path).name), part.fingerprint) for part, _ in found]
         counts = np.array([count for _, count in found], dtype=np.int64)
-        return BlockSource(self.engine, parts, written_block, counts, cache)
+        return BlockSource(self.engine, parts, written_block, counts, cache, self.people if places is None else None)
 
     def asked(self, prepare: Prepare) -> "PreparedParts":
         """The records as `prepare` poses them, for a question or two: nothing is written."""
@@ -119,19 +167,56 @@ class _Count:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class _Meet:
+    """Names of columns, and how many records hold each, of blocks whose features are such counts."""
+
+    opener: Opener
+    columns: int
+
+    def __call__(self, shares: Sequence[tuple[Part, Picked | None]]) -> list[Counter[str]]:
+        found = [Counter[str]() for _ in range(self.columns)]
+        for part, picked in shares:
+            opener: Any = self.opener if picked is None else replace(self.opener, picked=picked)  # type: ignore[type-var]
+            for block in opener(part, frozenset({features_of})):
+                for total, each in zip(found, block.table, strict=True):
+                    total.update(each)
+        return found
+
+    def __repr__(self) -> str:
+        return "Meet(...)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Largest:
+    """The largest value of a function of blocks."""
+
+    asked: Later
+    opener: Opener
+
+    def __call__(self, parts: Sequence[Part]) -> float:
+        needs = needed([self.asked])
+        return max(float(self.asked.of(block)) for part in parts for block in self.opener(part, needs))
+
+    def __repr__(self) -> str:
+        return "Largest(...)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class _Draw:
     """Write the records at given places, or all, to files: which, and how many each has."""
 
     opener: Opener
     folder: str
 
-    def __call__(self, shares: Sequence[tuple[Part, IntArray | None]]) -> list[tuple[Part, int]]:
+    def __call__(self, shares: Sequence[tuple[Part, IntArray | Picked | None]]) -> list[tuple[Part, int]]:
         found = []
         for part, places in shares:
             first = 0
             for block in self.opener(part, ALL):
                 last = first + block.count
-                if places is not None:
+                if isinstance(places, Picked):
+                    block = chosen(block, picked_rows(block.people, places.places))
+                elif places is not None:
                     inside = slice(*np.searchsorted(places, (first, last)))
                     block = chosen(block, places[inside] - first)
                 found.append((write_block(block, Path(self.folder)), block.count))

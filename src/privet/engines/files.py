@@ -1,21 +1,25 @@
 """A table in files or on a cluster, and where the work on it is done: what an estimator is given in place of rows."""
 
+import glob
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from privet.engines.cache import Cache
+from privet.engines.csv_cells import csv_parts
 from privet.engines.engine import Engine, Stream
 from privet.engines.part import Part
-from privet.engines.sources import PARQUET, Paths, source_parts
+from privet.engines.sources import PARQUET, are_csv, source_parts, table_files
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Parquet files of one table, or a frame of a cluster; the engine that reads it, and the folder for encoded rows.
+    """Parquet or CSV files of one table, or a frame of a cluster; the engine that reads it, and the folder for rows.
 
     A frame is written once to Parquet files in that folder, by the cluster itself: what it would be worked out to a
-    second time need not be the same rows.
+    second time need not be the same rows. CSV files are read once, to files of cells in that folder.
 
     Parameters
     ----------
@@ -35,16 +39,26 @@ class Files:
     cache: str | os.PathLike[str] | None = field(default=None, kw_only=True)
     keep: bool = field(default=False, kw_only=True)
 
-    def opened(self) -> tuple[list[Part], Cache]:
-        """The parts, and an empty folder; refuses what the engine cannot work with. No row is read."""
-        files: Paths = self.paths
-        if _named(files):
-            source_parts(files)  # which refuses what is not there before a folder is made
+    def opened(
+        self, *, columns: Sequence[str] | None = None, beside: Sequence[str] = (), texts: Sequence[str] = ()
+    ) -> tuple[list[Part], Cache]:
+        """The parts, and a folder; refuses what the engine cannot work with. No row is read, but of CSV files.
+
+        Those are read here, once: `columns` (all for None) and others `beside` them, as numbers, or `texts` as such.
+        """
+        files: Any = self.paths
+        parts, text = list[Part](), False
+        if _named(files):  # which refuses what is not there before a folder is made
+            files = table_files(files)
+            text = are_csv(files)
+            parts = [] if text else source_parts(files)
         cache = Cache(self.cache, keep=self.keep)
         self.engine.check(cache.folder.parent)
+        if text:
+            return csv_parts(files, self.engine, cache, columns=columns, beside=beside, texts=texts), cache
         if not _named(files):
-            files = self.engine.store(files, cache.folder)  # deleted with the cache, or kept
-        return source_parts(files), cache
+            parts = source_parts(self.engine.store(files, cache.folder))  # deleted with the cache, or kept
+        return parts, cache
 
     def __repr__(self) -> str:
         what = repr(self.paths) if _named(self.paths) else type(self.paths).__name__
@@ -57,7 +71,10 @@ def as_files(data: Any) -> Files | None:
         return data
     if isinstance(data, str | os.PathLike):
         path = os.fspath(data)
-        return Files(path) if os.path.isdir(path) or path.endswith(PARQUET) else None
+        if os.path.isdir(path) or path.endswith(PARQUET):
+            return Files(path)
+        there = os.path.isfile(path) or glob.has_magic(path)  # and then CSV, which is read into memory without Arrow
+        return Files(path) if there and find_spec("pyarrow") is not None else None
     home = type(data).__module__.partition(".")[0]
     if home in ("dask", "dask_expr") and hasattr(data, "npartitions"):
         from distributed import get_client

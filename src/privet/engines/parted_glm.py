@@ -11,7 +11,7 @@ from privet.data.floats import FrameRows
 from privet.engines.cache import Cache
 from privet.engines.engine import Engine, Stream
 from privet.engines.part import Part
-from privet.engines.sources import source_blocks, source_parts
+from privet.engines.sources import source_blocks, source_header, source_parts
 from privet.engines.tasks import encode
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
@@ -89,7 +89,7 @@ def parted_glm(
     cache = Cache(folder, keep=keep)
     on.check(cache.folder.parent)
     sources = source_parts(source, whole=groups is not None)
-    names = feature_columns(sources[0], y, columns, groups)
+    names = feature_columns(sources[0], columns, y, groups)
     encoder = GlmEncoder(loss=chosen, columns=names, target=y, groups=groups, row_norm=row_norm, features=features)
     nobody = np.full((1, len(names)), np.nan), np.full(1, np.nan)
     like = glm(chosen, *nobody, row_norm=row_norm, domain=domain, ridge=ridge, features=features)
@@ -99,19 +99,17 @@ def parted_glm(
     return PartedProblem(like, parts.moved(cache), unit="record" if groups is None else "person")
 
 
-def feature_columns(part: Part, y: str, columns: Sequence[str] | None, groups: str | None) -> tuple[str, ...]:
-    """The columns of features: those named, or all but the labels' and the groups'; public."""
-    import pyarrow.parquet as pq
-
-    present = pq.read_schema(part.path).names
-    others = (y,) if groups is None else (y, groups)
-    names = tuple(name for name in present if name not in others) if columns is None else tuple(columns)
-    for name in (*names, *others):
+def feature_columns(part: Part, columns: Sequence[str] | None, y: str, *others: str | None) -> tuple[str, ...]:
+    """The columns of features: those named, or all but the labels' and others such as the groups'; public."""
+    present = source_header(part).schema.names
+    beside = (y, *(other for other in others if other is not None))
+    names = tuple(name for name in present if name not in beside) if columns is None else tuple(columns)
+    for name in (*names, *beside):
         if present.count(name) != 1:
             what = "none of that name" if name not in present else "several of that name"
             raise InvalidParameter(f"""Expected one column {name!r} in the files, got {what}: columns are matched by
                 name. Rename it in the files, or name another.""")
-    if not names or set(names) & set(others) or len(set(names)) < len(names):
-        raise InvalidParameter(f"""Expected columns of features, each once, beside {y!r}, got {list(names)!r}: labels
-            must not be learnt from themselves. List the features' names.""")
+    if not names or len({*names, *beside}) < len(names) + len(beside):
+        raise InvalidParameter(f"""Expected columns of features, each once, beside {", ".join(map(repr, beside))}, got
+            {list(names)!r}: labels must not be learnt from themselves. List the features' names.""")
     return names

@@ -1,4 +1,4 @@
-"""Where a table comes from that does not fit in memory: Parquet files by row groups."""
+"""Where a table comes from that does not fit in memory: Parquet files by row groups, or files of cells."""
 
 import glob
 import os
@@ -10,12 +10,15 @@ import numpy as np
 
 from privet.arrays import IntArray
 from privet.engines.part import Fingerprint, Part
+from privet.engines.raw_files import mapped_batch
 from privet.errors import InvalidParameter
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder of files, a pattern, or several of them."""
 
 PARQUET = (".parquet", ".pq", ".parq")
+CSV = (".csv", ".csv.gz")
+CELLS = ".cells"  # how files of cells end, which were read off CSV files
 _ROWS = 1 << 22  # of a part, about
 
 
@@ -32,10 +35,10 @@ def source_parts(
     >>> source_parts("nothing/*.parquet")
     Traceback (most recent call last):
         ...
-    privet.errors.InvalidParameter: Expected Parquet files, got none at 'nothing/*.parquet': there is nothing to \
-learn from. Pass a file, a folder of .parquet files, or a pattern.
+    privet.errors.InvalidParameter: Expected Parquet or CSV files, got none at 'nothing/*.parquet': there is nothing \
+to learn from. Pass a file, a folder of .parquet or .csv files, or a pattern.
     """
-    files = parquet_files(paths)
+    files = table_files(paths)
     first, found = None, []
     for file in files:
         with _opened(file) as opened:
@@ -69,7 +72,8 @@ def source_header(part: Part) -> Any:
     """The columns of the source, as an Arrow table of no rows; public."""
     import pyarrow.parquet as pq
 
-    return pq.read_schema(part.path).empty_table()
+    schema = mapped_batch(part).schema if part.path.endswith(CELLS) else pq.read_schema(part.path)
+    return schema.empty_table()
 
 
 def source_blocks(part: Part, columns: Sequence[str], *, rows: int | None = None) -> Iterator[Any]:
@@ -77,6 +81,12 @@ def source_blocks(part: Part, columns: Sequence[str], *, rows: int | None = None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if part.path.endswith(CELLS):
+        batch = mapped_batch(part).select(list(columns))
+        size = max(1, batch.num_rows if rows is None else rows)
+        for first in range(0, max(1, batch.num_rows), size):  # a part without rows is one of none, as below
+            yield batch.slice(first, size)
+        return
     with pq.ParquetFile(part.path, memory_map=True) as opened:
         groups = list(range(opened.metadata.num_row_groups) if part.groups is None else part.groups)
         if rows is None:
@@ -96,6 +106,9 @@ def source_counts(parts: Sequence[Part]) -> IntArray:
 
     found = []
     for part in parts:
+        if part.path.endswith(CELLS):
+            found.append(mapped_batch(part).num_rows)
+            continue
         with pq.ParquetFile(part.path) as opened:
             known = opened.metadata
             groups = range(known.num_row_groups) if part.groups is None else part.groups
@@ -103,23 +116,46 @@ def source_counts(parts: Sequence[Part]) -> IntArray:
     return np.array(found, dtype=np.int64)
 
 
-def parquet_files(paths: Paths) -> list[str]:
-    """The files, in the order of their names; of a folder, those that are Parquet by name."""
+def table_files(paths: Paths) -> list[str]:
+    """The files, in the order of their names; of a folder, those that are Parquet by name, or else CSV."""
     many = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[str] = []
     for each in (os.fspath(path) for path in many):
         if os.path.isdir(each):
-            found += sorted(
-                str(p) for p in Path(each).iterdir() if p.suffix in PARQUET and not p.name.startswith(("_", "."))
-            )
+            inside = sorted(str(p) for p in Path(each).iterdir() if not p.name.startswith(("_", ".")))
+            found += [file for file in inside if file.endswith(PARQUET)] or [f for f in inside if f.endswith(CSV)]
+        elif os.path.isfile(each) or not glob.has_magic(each):
+            found += [each] * os.path.isfile(each)
         else:
-            found += sorted(glob.glob(each)) if glob.has_magic(each) else [each] * os.path.isfile(each)
+            found += sorted(glob.glob(each))
     if not found or len(set(found)) < len(found):
         what = "none" if not found else "one of them twice"
         shown = ", ".join(repr(os.fspath(each)) for each in many[:3])
-        raise InvalidParameter(f"""Expected Parquet files, got {what} at {shown}: there is nothing to learn from. Pass a
-            file, a folder of .parquet files, or a pattern.""")
+        raise InvalidParameter(f"""Expected Parquet or CSV files, got {what} at {shown}: there is nothing to learn from.
+            Pass a file, a folder of .parquet or .csv files, or a pattern.""")
     return [os.path.abspath(file) for file in found]
+
+
+def are_csv(files: Sequence[str]) -> bool:
+    """Whether files are CSV, by their names, or where those do not say, as they do not begin as Parquet does; public.
+
+    Examples
+    --------
+    >>> are_csv(["a.csv", "b.csv.gz"]), are_csv(["a.parquet"])
+    (True, False)
+    """
+    kinds = {_is_csv(file) for file in files}
+    if len(kinds) > 1:
+        raise InvalidParameter("""Expected files of one format, got Parquet and others: records would be left out. Name
+            those of one format, or convert the others.""")
+    return kinds == {True}
+
+
+def _is_csv(file: str) -> bool:
+    if file.endswith(PARQUET + CSV):
+        return file.endswith(CSV)
+    with open(file, "rb") as opened:
+        return opened.read(4) != b"PAR1"
 
 
 def _runs(sizes: Sequence[int]) -> list[tuple[int, ...]]:

@@ -38,7 +38,7 @@ _CHOICE = (20.0, 0.05, 0.2)
 _SPENT = 0.5 / (0.2**2 + 0.15**2 + 0.1**2 + 0.2**2)  # at most, of what sums could have had, on all of them
 _ROOM = 3.3  # half the range, in distances from the location that two thirds are within
 _LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, where no range is declared
-_TAIL = 8.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
+_TAIL = 15.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
 
 
 class ConstantModel:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privet._checks import between
 from privet.arrays import BoolArray, Vector
+from privet.data.elsewhere import ElsewhereRows
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.losses import HuberLoss, Loss, SquaredLoss
 from privet.plan import Meter, Release
@@ -17,6 +18,7 @@ from privet.preprocessing.scaling import Scaling
 from privet.preprocessing.whitening import Whitener
 from privet.privacy import Budget
 from privet.problems import Facts, LinearProblem
+from privet.problems.parted import PartedProblem
 from privet.solvers import NewtonInference, OneStep, Result
 from privet.solvers.newton_inference import BREAD
 
@@ -94,7 +96,7 @@ class WithIntervals:
         self,
         data: "Records",
         outline: "Outline",
-        problem: LinearProblem,
+        problem: LinearProblem | PartedProblem,
         result: Result,
         scaling: Scaling,
         posed: Any,
@@ -105,9 +107,9 @@ class WithIntervals:
         norms = scaling.norms(data.table)
         altered = altered_rows(data.table, scaling, norms)
         if posed.outside is not None:
-            altered |= posed.outside
+            altered = altered | posed.outside
         if outline.whitener is not None:
-            altered &= norms <= scaling.norm  # longer ones were left out
+            altered = altered & (norms <= scaling.norm)  # longer ones were left out
         step = outline.final.run(problem, result.coef, altered=keep & altered, meter=meter)  # type: ignore[union-attr]
         records = outline.plan.records or 1
         covered = uncertainty(step, loss=posed.loss, scaling=scaling, unit=posed.unit, records=records)
@@ -240,6 +242,8 @@ def _bending(loss: Loss) -> float:
 
 def altered_rows(X: Any, scaling: Scaling, norms: Vector) -> BoolArray:
     """Which rows `scaling` changes noticeably: a value missing or beyond its range, or the row shortened. Private."""
+    if isinstance(X, ElsewhereRows):
+        return X.each(altered_rows, scaling, norms.later)  # type: ignore[return-value, attr-defined]  # which are there
     with np.errstate(all="ignore"):
         long = ~(norms <= scaling.norm * (1 + NOTICED))
         low, high = scaling.low - NOTICED * scaling.half, scaling.high + NOTICED * scaling.half

@@ -24,20 +24,22 @@ from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
-from privet.estimators.reading import file_records, in_files, people_of, records_elsewhere
+from privet.estimators.reading import by_name, file_records, in_files, people_of, records_elsewhere
 from privet.estimators.reserving import randomness, reserve, undone_on_failure
+from privet.estimators.summary import Speaking
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling, declared_columns
 from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
-from privet.problems import LinearProblem
+from privet.problems import GroupedProblem
+from privet.solvers.settling import settled
 
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Shared by the estimators, with the parameters that all of them have; not to be used by itself."""
 
     epsilon: float = 1.0
@@ -152,11 +154,12 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Train on private rows `X`, targets `y` and weights; `guarantee_` says what that promises.
 
-        With `groups`, a private label a row of whose it is, the promise is for a person with all rows.
+        With `groups`, a private label a row of whose it is, the promise is for a person with all rows. Of a frame, or a
+        table in files, targets, weights and labels may be given as names of columns, which are then no features.
         """
         with undone_on_failure(self):
             self._check()
-            before = (*upstream(), *self._assumed(X))
+            before = (*upstream(self.account), *self._assumed(X))
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
             if outline.little:
@@ -190,9 +193,10 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
         """The records as private arrays, checked on public facts; of a table in files, where they are."""
         if isinstance(X, ElsewhereRows):
-            return records_elsewhere(self, X, each_alone(self._target_reader().read, y))
+            return records_elsewhere(self, X, each_alone(self._target_reader().read, y), people=groups)
         if in_files(X):
             return file_records(self, X, y, sample_weight, groups)
+        X, y, sample_weight, groups = by_name(X, y, sample_weight, groups)
         if y is None:
             raise InvalidParameter(
                 f"Expected labels: {type(self).__name__} requires y to be passed, but the target y is None. "
@@ -256,16 +260,18 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
         whole = outline.final is not None
         problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
-        result = outline.solver(self, problem.loss, scaling).run(outline.plan, problem, meter=meter)
+        solver = outline.solver(self, problem.loss, scaling)
+        if outline.keeping is None or outline.settling is None:
+            result = solver.run(outline.plan, problem, meter=meter)
+        else:
+            keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
+            result = settled(solver, problem, keeping, outline.settling, scaling.constant * scaling.shrink, meter)
         if outline.calibration is not None:
             weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
             known = problem, result.coef, scaling.constant * scaling.shrink
             result = replace(result, coef=outline.calibration.run(*known, meter, weight=weight))
-        if outline.keeping is not None:
-            keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
-            result = replace(result, coef=keeping.run(problem, result.coef, meter))
-        if outline.final is not None and isinstance(self, WithIntervals) and isinstance(problem, LinearProblem):
-            keep = np.asarray(posed.loss.admissible(posed.labels), dtype=bool)
+        if outline.final is not None and isinstance(self, WithIntervals) and not isinstance(problem, GroupedProblem):
+            keep = each_alone(posed.loss.admissible, posed.labels)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._scale, self.ranges_ = scaling, (scaling.low, scaling.high)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)

@@ -29,6 +29,7 @@ from privet.estimators.range_shares import (
     target_finder,
 )
 from privet.estimators.sampling import sample_rate
+from privet.estimators.settled_defaults import settled_share, settling_for
 from privet.estimators.turning import geometry_for, solver_of
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
@@ -42,6 +43,7 @@ from privet.problems import Facts
 from privet.problems.facts import public_count
 from privet.solvers import NewtonInference, Recalibration, Solver
 from privet.solvers.keeping import Keeping
+from privet.solvers.settling import Settling
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -99,6 +101,7 @@ class Outline:
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
     keeping: Keeping | None = None
+    settling: Settling | None = None
     anchor: Anchor | None = None
     alone: Alone | None = None  # what is drawn, if only a constant is learnt
     rate: float = 1.0  # by which the solver samples, and with which a record is in what is learnt from before
@@ -194,7 +197,7 @@ def outlined(
     first += model._own_releases(of_share, size.classes, rate_draw)
     for turn in (centring, whitener):
         first += () if turn is None else turn.releases(of_share)
-    calibration = keeping = None
+    calibration = keeping = settling = None
     if final is None and rate == 1:
         calibration = _calibration(model, loss, effective) if whitener is not None else None
         if calibration is not None:
@@ -202,7 +205,9 @@ def outlined(
         elif draws:
             begun = anchor is not None or rate_draw > 0
             keeping = keeping_for(model, count, effective, centred=centring is not None, begun=begun)
-    last += () if keeping is None else (keeping.release(),)
+    if keeping is not None:
+        settling = settling_for(model, loss, effective)
+        last += (keeping.release(), *settling.releases(noise_multiplier=of_share(settled_share(effective))))
     columns = facts.shape[0]
     solver = solver_of(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
     plan = solver.plan(facts, budget, before=first, after=last)
@@ -210,7 +215,12 @@ def outlined(
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
     found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
-    found |= {"rate": rate, "ranging": ranging, "blind": is_blind(model, known, centring, found=anchor or target)}
+    found |= {
+        "settling": settling,
+        "rate": rate,
+        "ranging": ranging,
+        "blind": is_blind(model, known, centring, found=anchor or target),
+    }
     return Outline(plan=plan, budget=budget, effective=effective, columns=columns, **found)
 
 

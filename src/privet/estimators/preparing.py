@@ -50,7 +50,7 @@ class Records:
     table: Any
     target: Any
     weights: Weights | None
-    people: IntArray | None
+    people: Any
     size: Size
 
 
@@ -199,7 +199,7 @@ def prepared_problem(
     by any length), or with a value missing or well outside its range. `once` says that one sum is all that is wanted.
     """
     if isinstance(data.table, ElsewhereRows):
-        return problem_in_parts(data, scaling, posed, alpha=alpha, once=once)
+        return problem_in_parts(data, scaling, posed, alpha=alpha, whole=whole, once=once)
     loss, labels = posed.loss, posed.labels
     if posed.weights is not None:
         loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
@@ -226,31 +226,39 @@ class Preparation:
     scaling: Scaling
     posed: Posed
     alpha: float
+    whole: bool
 
     def __call__(self, block: Any) -> Any:
         parts = {name: getattr(self.posed, name) for name in _A_RECORD}
         here = {name: each.of(block) if isinstance(each, Later) else each for name, each in parts.items()}
         size = Size(records=block.count, columns=len(self.scaling.low))
-        data = Records(table=block.table, target=block.target, weights=None, people=None, size=size)
-        return prepared_problem(data, self.scaling, replace(self.posed, **here), alpha=self.alpha)
+        data = Records(table=block.table, target=block.target, weights=None, people=block.people, size=size)
+        return prepared_problem(data, self.scaling, replace(self.posed, **here), alpha=self.alpha, whole=self.whole)
 
 
 def sampled_parts(data: Records, places: IntArray | None) -> Records:
     """The records at some places of a table in parts, or all, as rows that need not be decoded again."""
     source: Any = data.table.source
-    rows, target = source.sampled(places, source.cache.beside()).numbers(data.table.shape[1])
-    return replace(data, table=rows, target=target)
+    found = source.sampled(places, source.cache.beside())
+    rows, target = found.numbers(data.table.shape[1])
+    weights: Any = data.weights
+    if weights is not None:  # the same function of another source's blocks
+        weights = replace(weights, values=Elsewhere(found, weights.values.later, len(target)))
+    return replace(data, table=rows, target=target, weights=weights)
 
 
-def problem_in_parts(data: Records, scaling: Scaling, posed: Posed, *, alpha: float, once: bool) -> PartedProblem:
+def problem_in_parts(
+    data: Records, scaling: Scaling, posed: Posed, *, alpha: float, whole: bool, once: bool
+) -> PartedProblem:
     """The problem of records in parts: encoded to files, or if only one sum is wanted, prepared while it is taken."""
     parts = {name: getattr(posed, name) for name in _A_RECORD}
     later: Any = {name: each.later if isinstance(each, Elsewhere) else each for name, each in parts.items()}
-    prepare = Preparation(scaling=scaling, posed=replace(posed, outside=None, **later), alpha=alpha)
-    nobody = Block(table=np.full((1, data.table.shape[1]), np.nan), target=np.full(1, np.nan), count=1)
+    prepare = Preparation(scaling=scaling, posed=replace(posed, outside=None, **later), alpha=alpha, whole=whole)
+    none = np.full(1, np.nan)
+    nobody = Block(table=np.full((1, data.table.shape[1]), np.nan), target=none, count=1, weight=none)
     source: Any = data.table.source
     found = source.asked(prepare) if once else source.encoded(prepare, source.cache.beside())
-    return PartedProblem(prepare(nobody), found)
+    return PartedProblem(prepare(nobody), found, unit="record" if data.people is None else "person")
 
 
 def penalty(alpha: float, scaling: Scaling, posed: Posed) -> Ridge | QuadraticPenalty:

@@ -1,11 +1,12 @@
 """A fit that is charged before it begins, and that leaves nothing behind if it fails."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from privet._checks import is_whole
-from privet.errors import InvalidParameter
+from privet.errors import FixedSeed, InvalidParameter
 from privet.ledger import Account
 from privet.plan import Plan
 from privet.randomness import Random, fixed_seed_invalidates_guarantee, system_random, why_invalid
@@ -45,11 +46,18 @@ def undone_on_failure(model: Any) -> Iterator[None]:
         raise
 
 
-def randomness(random_state: Any) -> Random:
+def randomness(random_state: Any, *, stacklevel: int = 3) -> Random:
     """The system's randomness; a fixed seed's, which invalidates the guarantee, if a random_state was given."""
     if random_state is None:
         return system_random()
     if is_whole(random_state):
+        warnings.warn(
+            f"Expected no random_state, got {int(random_state)}: whoever knows a seed can compute the noise again and "
+            "subtract it, so that nothing is promised (guarantee_ says NOT PRIVATE). Leave it out; to have the same "
+            "model again, save it. Seeds are for tests, which may silence this FixedSeed.",
+            FixedSeed,
+            stacklevel=stacklevel,
+        )
         return fixed_seed_invalidates_guarantee(int(random_state))
     raise InvalidParameter(
         f"Expected random_state to be None or a whole number, got {type(random_state).__name__}: other "

@@ -6,20 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from privet.arrays import IntArray
 from privet.data import read
-from privet.data.cells import Numbers
+from privet.data.cells import Names, Numbers
 from privet.data.elsewhere import Elsewhere, ElsewhereRows
+from privet.data.people import person_numbers
 from privet.data.tables import check_header
 from privet.engines.block_source import BlockSource
 from privet.engines.blocks_of_rows import FileRows
 from privet.engines.files import Files
+from privet.engines.people_parts import people_parts
 from privet.engines.sources import source_counts, source_header
-from privet.errors import InvalidParameter
+from privet.plan import Meter
 from privet.preprocessing import Category, Schema, TableEncoder, encode_target
+from privet.preprocessing.categories import NameFinder, names_held
 from privet.preprocessing.encoded_rows import EncodedRows
 from privet.preprocessing.opened import Opened
-from privet.preprocessing.schema import Target
+from privet.preprocessing.schema import Column, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +55,47 @@ class _Numbers:
         return np.column_stack([found[name] for name in self.names])
 
 
-class TableFiles:
-    """A table in files that was opened: headers and footers were read, no row."""
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Columns of a frame as the names that they hold, and how many cells hold each."""
 
-    def __init__(self, files: Files, schema: Schema) -> None:
-        parts, self._cache = files.opened()
-        header, names = source_header(parts[0]), [*schema.columns, schema.known_target.column]
-        check_header(header, names)
+    names: tuple[str, ...]
+
+    def __call__(self, frame: Any) -> list[dict[str, int]]:
+        readers = {name: Names() for name in self.names}
+        held = [names_held(readers[name], codes) for name, codes in read(frame, readers).items()]
+        return [dict(zip(names, counts.tolist(), strict=True)) for names, counts in held]
+
+
+class TableFiles:
+    """A table in files that was opened: headers and footers were read, no row, but of CSV files."""
+
+    def __init__(self, files: Files, schema: Schema, groups: str | None = None) -> None:
+        facts = {**schema.columns, schema.known_target.column: schema.known_target}
+        texts, names = [name for name, fact in facts.items() if _is_text(fact)], list(facts)
+        whose = [] if groups is None else [groups]
+        parts, self._cache = files.opened(columns=names, beside=whose, texts=[*texts, *whose])
+        header = source_header(parts[0])
+        check_header(header, [*names, *whose])
         read(header, {name: Numbers() for name in names})  # refuses, by declared types, before anything is charged
-        self._engine, self._parts, self.counts = files.engine, parts, source_counts(parts)
+        self._engine, self._column, self.people = files.engine, None, None
+        if groups is None:
+            self._parts, self.counts = parts, source_counts(parts)
+            return
+        person_numbers(header.column(groups))  # refuses what is declared to be no label
+        held = people_parts(files.engine, parts, self._cache.beside(), columns=names, groups=groups)
+        self._parts, self.counts, self._cache = held.parts, held.counts, held.cache
+        self._column, self.people = held.column, held.people
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """How many rows there are, or people."""
         return int(self.counts.sum())
 
     def source(self, columns: Sequence[str], target: str, targets: Any, rows: Any) -> BlockSource:
         """The records, as `rows` and `targets` make them of frames."""
-        opener = FileRows(tuple(columns), target, targets, rows)
-        return BlockSource(self._engine, self._parts, opener, self.counts, self._cache.beside())
+        opener = FileRows(tuple(columns), target, targets, rows, people=self._column)
+        return BlockSource(self._engine, self._parts, opener, self.counts, self._cache.beside(), self.people)
 
     def encoded(self, schema: Schema) -> tuple[ElsewhereRows, Elsewhere]:
         """Features and targets by a complete schema."""
@@ -79,23 +103,19 @@ class TableFiles:
         source = self.source(list(schema.columns), target.column, _Targets(target), _Rows(schema))
         return source.numbers(len(TableEncoder(schema).bounds[0]))
 
-    def opened(self, schema: Schema, names: Sequence[str]) -> "FileColumns":
-        """Columns of numbers, to learn from; names of categories are not learnt in files."""
-        facts = {**schema.columns, schema.known_target.column: schema.known_target}
-        for name in names:
-            fact = facts[name]
-            if isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label"):
-                raise InvalidParameter(
-                    f"Expected values=[...] for the column {name!r} of a table in files, got none: names do not come "
-                    "here to be learnt. Write the public list into the schema."
-                )
-        columns = tuple(names)
-        return FileColumns(columns={}, names={}, people=None, known=columns, table=self)
+    def opened(self, names: Sequence[str]) -> "FileColumns":
+        """Columns to learn from."""
+        return FileColumns(columns={}, names={}, people=self.people, known=tuple(names), table=self)
+
+
+def _is_text(fact: Column | Target) -> bool:
+    """Whether cells of a column are names, not numbers."""
+    return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class FileColumns(Opened):
-    """Columns of numbers of a table in files, as numbers that are elsewhere."""
+    """Columns of a table in files, as numbers that are elsewhere; of names, counts come here."""
 
     known: tuple[str, ...]
     table: TableFiles
@@ -104,9 +124,19 @@ class FileColumns(Opened):
     def count(self) -> int:
         return self.table.count
 
-    def numbers(self, names: Sequence[str], places: IntArray | None) -> list[Any]:
+    def numbers(self, names: Sequence[str], places: Any) -> list[Any]:
         source = self.table.source(names, names[0], _Targets(None), _Numbers(tuple(names)))
         if places is not None:
             source = source.sampled(places, source.cache.beside())
         rows = source.numbers(len(names))[0]
         return [rows.column(place) for place in range(len(names))]
+
+    def learnt_names(self, finder: NameFinder, places: Any, meter: Meter) -> dict[str, Any]:
+        names = finder.columns
+        met = self.table.source(names, names[0], _Targets(None), _Names(names)).met(len(names), places)
+        held = {name: (sorted(each), each) for name, each in zip(names, met, strict=True)}
+        counted = {
+            name: (listed, np.array([each[text] for text in listed], dtype=np.int64))
+            for name, (listed, each) in held.items()
+        }
+        return finder.shown(counted, self.count, meter)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from privet._checks import is_number, positive
 from privet.arrays import IntArray, Vector
 from privet.data import vector
-from privet.data.elsewhere import tallies
+from privet.data.elsewhere import Elsewhere, Later, each_alone, tallies
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Release
 
@@ -34,11 +34,11 @@ def record_weights(given: Any, rows: int, *, most: float | None) -> Weights | No
     """
     if given is None:
         return None
-    raw = vector(given, rows, name="sample_weight")
-    usable = np.isfinite(raw) & (raw >= 0)
+    raw: Any = given if isinstance(given, Elsewhere) else vector(given, rows, name="sample_weight")
     assumptions: tuple[str, ...] = ("the bound `max_weight` is public",)
     if most is None:
-        most = float(raw[usable].max(initial=0.0))
+        away = isinstance(raw, Elsewhere)
+        most = raw.source.largest(Later(_heaviest, (raw.later,))) if away else _heaviest(raw)
         if most == 0.0:
             raise InvalidParameter(
                 "Expected a sample_weight above 0 for some record, got zero weights only: there is nothing to learn "
@@ -49,9 +49,18 @@ def record_weights(given: Any, rows: int, *, most: float | None) -> Weights | No
         because = "weights are divided by it and cut to 1"
         use = "Pass a public bound on the weights, or None to read it off them."
         most = positive("max_weight", most, because=because, use=use)
+    return Weights(values=each_alone(_cut, raw, float(most)), most=float(most), assumptions=assumptions)
+
+
+def _heaviest(raw: Vector) -> float:
+    return float(raw[np.isfinite(raw)].max(initial=0.0))
+
+
+def _cut(raw: Vector, most: float) -> Vector:
+    """Weights ÷ `most`, cut to 1; NaN for what is none."""
+    usable = np.isfinite(raw) & (raw >= 0)
     with np.errstate(all="ignore"):
-        values = np.where(usable, np.minimum(raw / float(most), 1.0), np.nan)
-    return Weights(values=values, most=float(most), assumptions=assumptions)
+        return np.where(usable, np.minimum(raw / most, 1.0), np.nan)
 
 
 def class_factors(given: Any, classes: NDArray[Any]) -> Vector:

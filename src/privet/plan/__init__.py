@@ -2,7 +2,7 @@
 
 from privet.plan.batch_planner import Choice, Choices, plan_training
 from privet.plan.compare_noise import NoiseRow, NoiseTable, best_noise, compare_noise
-from privet.plan.influence import Bounded, Computed, Histograms, Influence, MomentSums, Reach, SecondMoments
+from privet.plan.influence import Bounded, Computed, Histograms, Influence, MomentSums, Presences, Reach, SecondMoments
 from privet.plan.meter import Meter
 from privet.plan.plan import Plan, gradient_plan
 from privet.plan.plan_json import plan_from_json, plan_to_json
@@ -20,6 +20,7 @@ __all__ = [
     "NoiseRow",
     "NoiseTable",
     "Plan",
+    "Presences",
     "Reach",
     "Release",
     "SecondMoments",

@@ -20,6 +20,9 @@ from privet.randomness import Random, why_invalid
 
 _COUNTS, _SHOWN = "counts of names", "names above the threshold"
 
+Held = tuple[list[str], IntArray]
+"""Names that records hold, sorted, and how many hold each. Private."""
+
 _ROUNDING = 2.0**-11
 """Half a step of the released lattice, in standard deviations, at most: a count is shown rounded to it."""
 
@@ -75,17 +78,18 @@ class NameFinder:
 
     def run(self, codes: dict[str, IntArray], readers: dict[str, Names], meter: Meter) -> dict[str, Any]:
         """The names of each column that reach the threshold. Private in, public out."""
-        held, counts = {}, []
-        for name in self.columns:
-            held[name], places = readers[name].ranked(codes[name])  # sorted: noise does not follow the rows' order
-            counts.append(np.bincount(places[places >= 0], minlength=len(held[name])))
-        meter.open(_COUNTS, count=len(codes[self.columns[0]]))
-        noisy = meter.noisy_counts(_COUNTS, np.concatenate(counts).astype(np.int64))
+        held = {name: names_held(readers[name], codes[name]) for name in self.columns}
+        return self.shown(held, len(codes[self.columns[0]]), meter)
+
+    def shown(self, held: dict[str, Held], count: int, meter: Meter) -> dict[str, Any]:
+        """The same of so many records, by how many of them hold each name."""
+        meter.open(_COUNTS, count=count)
+        noisy = meter.noisy_counts(_COUNTS, np.concatenate([held[name][1] for name in self.columns]))
         meter.skip(_SHOWN)
-        ends = np.cumsum([len(names) for names in held.values()])
+        ends = np.cumsum([len(held[name][0]) for name in self.columns])
         least = self.threshold(meter)
         return {
-            name: tuple(text for text, count in zip(held[name], part, strict=True) if count >= least)
+            name: tuple(text for text, found in zip(held[name][0], part, strict=True) if found >= least)
             for name, part in zip(self.columns, np.split(noisy, ends[:-1]), strict=True)
         }
 
@@ -135,6 +139,20 @@ def private_categories(
     return LearntCategories(
         values=values, threshold=finder.threshold(meter), plan=plan, invalidated=bool(why_invalid(meter.random))
     )
+
+
+def names_held(reader: Names, codes: IntArray) -> Held:
+    """The names that some cells hold, sorted, so that noise does not follow the rows' order; how many hold each.
+
+    Examples
+    --------
+    >>> reader = Names()
+    >>> names, counts = names_held(reader, reader.read(["b", "a", None, "b"]))
+    >>> names, counts.tolist()
+    (['a', 'b'], [1, 2])
+    """
+    names, places = reader.ranked(codes)
+    return names, np.bincount(places[places >= 0], minlength=len(names)).astype(np.int64)
 
 
 def name_threshold(noise_stddev: float, *, columns: int, threshold_delta: float) -> float:

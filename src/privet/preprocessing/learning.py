@@ -145,7 +145,7 @@ class SchemaLearner:
         """The columns of a table that are learnt from; private."""
         names = {name: Names() for name in self.names}
         columns = read(table, {**{name: RawNumbers() for name in (*self.target, *self.numbers)}, **names})
-        people = None if self.groups is None else grouped_by(table, self.groups)
+        people = None if self.groups is None else grouped_by(table, self.groups, hashed=True)
         return Opened(columns=columns, names=names, people=people)
 
     def run(self, opened: Opened, meter: Meter) -> Completed:
@@ -163,8 +163,7 @@ class SchemaLearner:
                 facts.update({name: {"low": low, "high": high} for name, (low, high) in learnt.ranges.items()})
                 unsure += tuple(name for name in learnt.unsure if name in self.schema.unknown)
         if self.names:
-            codes = {name: opened.columns[name] if rows is None else opened.columns[name][rows] for name in self.names}
-            listed = self._names.run(codes, opened.names, meter)
+            listed = opened.learnt_names(self._names, rows, meter)
             facts.update({name: {"values": found} for name, found in listed.items()})
             unsure += tuple(name for name, found in listed.items() if not found)
         return Completed(schema=self._completed(facts), unsure=unsure)

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from privet.arrays import IntArray
 from privet.data.cells import Names, Numbers
 from privet.data.floats import columns_at
+from privet.plan import Meter
+from privet.preprocessing.categories import NameFinder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
@@ -17,7 +19,7 @@ class Opened:
 
     columns: dict[str, NDArray[Any]]
     names: dict[str, Names]
-    people: IntArray | None
+    people: Any
 
     @property
     def count(self) -> int:
@@ -28,3 +30,8 @@ class Opened:
         """The columns of these names, at some places; missing is what is no number."""
         values = [self.columns[name] for name in names]
         return [Numbers().read(each) for each in values] if places is None else list(columns_at(values, places))
+
+    def learnt_names(self, finder: NameFinder, places: IntArray | None, meter: Meter) -> dict[str, Any]:
+        """The names that a finder shows, of the records at some places."""
+        found = {name: self.columns[name] for name in finder.columns}
+        return finder.run(found if places is None else {n: c[places] for n, c in found.items()}, self.names, meter)

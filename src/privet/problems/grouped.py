@@ -114,9 +114,9 @@ class GroupedProblem(LinearModel):
         return indices[indices < alone], indices[indices >= alone] - alone
 
 
-def numbered(groups: Any, rows: int) -> IntArray:
+def numbered(groups: Any, rows: int, *, hashed: bool = False) -> IntArray:
     """A number for each row, of whom it belongs to; refuses, on its length, what is not one label a row."""
-    people = person_numbers(groups)
+    people = person_numbers(groups, hashed=hashed)
     if len(people) != rows:
         raise InvalidParameter(
             "Expected as many group labels as rows, got another number: rows would be taken for somebody else's. "

@@ -17,16 +17,16 @@ from privet.solvers.constant_draws import drawn
 from privet.solvers.gradient import check_problem
 
 KEPT = "part kept"
-_PARTS = (0.0, 0.5, 1.0)
+_PARTS = (0.0, 0.35, 1.0)
 _CUT = 0.2  # of the squared spread of scores: little more than a sign is left of a record's differences
-_DISLIKE = (0.0, 1.0, 1.0)  # logarithms of odds: what nothing speaks for is not kept
+_DISLIKE = (0.0, 2.0, 2.0)  # logarithms of odds: what nothing speaks for is not kept
 _ROUND = 0.7  # length of most rows
 _LEAST = 2.0**-40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Keeping:
-    """Which part of the coefficients to keep, none, half or all: by the losses that each has, with exact randomness.
+    """Which part of the coefficients to keep, none, a third or all: by the losses that each has, with exact randomness.
 
     Noise on few records leaves slopes that predict worse than none. One number says so, and it stands out of the noise
     long before the slopes do.

@@ -10,6 +10,7 @@ from privet.accounting.numerics import upward
 from privet.arrays import BoolArray, Vector
 from privet.clipping import Clip
 from privet.clipping.lattice import check_clip
+from privet.data.elsewhere import tallies
 from privet.errors import InvalidParameter
 from privet.plan import Computed, Histograms, Meter, Release, SecondMoments
 from privet.plan.plan import whole_noise
@@ -230,7 +231,8 @@ class NewtonInference:
         meter.open(MEAT, count=problem.records)
         moment = meter.noisy_symmetric(MEAT, meat)
         meter.open(ALTERED, count=problem.records)
-        marked = np.array([np.count_nonzero(altered) << 30], dtype=np.int64)
+        (marks,) = tallies([np.count_nonzero], [altered])
+        marked = np.array([int(marks) << 30], dtype=np.int64)
         count = meter.noisy_units(ALTERED, marked, step=2.0**-30, sensitivity=1.0)
         return OneStep(
             start=theta,

@@ -85,10 +85,16 @@ class DPSGD(DescentSolver):
 
 
 def along_gradients(
-    plan: Plan, problem: Problem, meter: Meter, update: UpdateRule, *, bound: float | None = None
+    plan: Plan,
+    problem: Problem,
+    meter: Meter,
+    update: UpdateRule,
+    *,
+    bound: float | None = None,
+    name: str = "gradients",
 ) -> Course:
-    """The course along the noisy gradients of the plan, whose noise the update may know."""
-    gradient, steps = PrivateGradient(problem, meter), plan.times("gradients")
+    """The course along the noisy gradients of that name in the plan, whose noise the update may know."""
+    gradient, steps = PrivateGradient(problem, meter, name), plan.times(name)
     penalty, direction = problem.ridge, gradient.__call__
     if isinstance(penalty, QuadraticPenalty) and isinstance(update, GradientStep) and not callable(update.step_size):
         softened = penalty.softened(update.step_size)  # which a step of that size would overshoot where it is steep
