@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -89,8 +88,19 @@ class _Balls(Domain):
     def size(self) -> int:
         return self.copies * self.d
 
+    @property
+    def radius(self) -> float:
+        return self.ball * math.sqrt(self.copies)
+
+    @property
+    def diameter(self) -> float:
+        return 2.0 * self.radius
+
+    def centre(self, d: int, /) -> Vector:
+        return np.zeros(d)
+
     def _rows(self, point: Vector) -> Vector:
-        return np.sqrt(np.square(point.reshape(self.copies, self.d)).sum(axis=1))
+        return np.asarray(np.sqrt(np.square(point.reshape(self.copies, self.d)).sum(axis=1)))
 
     def _holds(self, point: Vector, tolerance: float) -> bool:
         return bool((self._rows(point) <= self.ball * (1 + 1e-12) + tolerance).all())
@@ -118,13 +128,13 @@ def down_a_slope(
     def gradient(w: Vector) -> Vector:
         return np.asarray(slope * uphill + noise * rng.standard_normal(w.size))
 
-    domain, release = _Balls(copies, d, 0.5), cast("ReleaseRule", "last" if last else "average")
+    release: ReleaseRule = "last" if last else "average"
     found = walk(
         gradient,
         size=copies * d,
         steps=steps,
         step_size=step_size,
-        domain=domain,
+        domain=_Balls(copies, d, 0.5),
         release=release,
         start=0.5 * uphill,
     )

@@ -268,9 +268,8 @@ def other_ways(suited: float = 1.0) -> Finding:
     costs = {f"epsilon_of_{name}": float(run(problem).guarantee.epsilon) for name, (problem, run) in ways.items()}
     moved, proof, uphill = _two_wells(500)
     cells = 64.0**100  # of a grid of 64 a side in 100 dimensions: what an exact draw looks at
-    X, y = np.random.default_rng(53).uniform(-1, 1, size=(500, 1)), np.zeros(500)
-    y[:] = 1.5 * np.tanh(2.0 * X[:, 0])
-    network = per_record(Network(), X, y, shape=2, domain=l2_ball(radius=3.0))
+    inputs = np.random.default_rng(53).uniform(-1, 1, size=(500, 1))
+    network = per_record(Network(), inputs, 1.5 * np.tanh(2.0 * inputs[:, 0]), shape=2, domain=l2_ball(radius=3.0))
     before = average_loss(network, np.array([0.5, 0.5]))
     found = zeroth_order_descent(
         network,

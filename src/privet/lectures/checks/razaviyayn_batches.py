@@ -48,14 +48,14 @@ def amplification_without_replacement(constant: float = 1.0) -> Finding:
     rates, noises, rest = (0.001, 0.01, 0.1, 0.5, 0.9), (0.75, 1.0, 2.0), (-1.0, -0.5, 0.0, 0.5, 1.0)
     for rate, noise, e in product(rates, noises, (0.01, 0.1, 0.5, 1.0, 3.0)):
         far, claimed = 1 / noise, math.log1p(rate * math.expm1(e))  # the record's gradient is C, or -C when replaced
-        base = mixture_delta(*((np.array([at]), np.ones(1)) for at in (far, -far)), e)
+        base = mixture_delta((np.array([far]), np.ones(1)), (np.array([-far]), np.ones(1)), e)
         if base < 1e-10:
             continue
         shares = []
         for others in rest:  # where the mean is when the record is not drawn
             chances = np.array([1 - rate, rate])
-            laws = [(np.array([others * far, at]), chances) for at in (far, -far)]
-            shares.append(mixture_delta(*laws, claimed) / (constant * rate * base))
+            there, back = ((np.array([others * far, at]), chances) for at in (far, -far))
+            shares.append(mixture_delta(there, back, claimed) / (constant * rate * base))
         worst, least, points = max(worst, *shares), min(least, max(shares)), points + len(rest)
     told = f"""At {points} points, the other records' gradients in five places, delta at the lemma's epsilon is at most
         {worst:.6f} of the lemma's; at the worst place it is never below {least:.6f} of it: the lemma is tight."""
