@@ -11,7 +11,7 @@ TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-slow test-spark bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch bench-torch-accuracy lint format docs clean
+.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-slow test-spark test-docs bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch bench-torch-accuracy lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -42,6 +42,9 @@ test-integrations: $(VENV)/.with-integrations ## the examples for Lightning and 
 
 test-spark: $(VENV)/.with-spark-test ## the contract of engines, on a Spark cluster of this machine; needs Java
 	$(VENV)/bin/python -m pytest -m slow -rs tests/engines/test_spark.py $(ARGS)
+
+test-docs: docs $(VENV)/.with-docs-test ## the built pages, opened in Chromium: names, formulas, links, widths, search
+	$(VENV)/bin/python -m pytest -m "slow or not slow" -rs tests/docs $(ARGS)
 
 bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-scale bench-torch bench-torch-accuracy ## all benchmarks
 
@@ -76,7 +79,7 @@ format: $(VENV)/.with-lint ## rewrite the code in the house format
 	$(VENV)/bin/ruff format .
 
 docs: $(VENV)/.with-docs ## the documentation as static pages in build/site
-	$(VENV)/bin/mkdocs build --quiet --strict --clean
+	$(VENV)/bin/python -m sphinx --quiet --jobs 2 --fresh-env --fail-on-warning --keep-going -d build/doctrees docs build/site
 	@! grep -rnE '<(script|link|img)[^>]*(src|href)="?(https?:)?//' --include='*.html' build/site \
 		|| { echo "These pages would fetch from the network when read."; exit 1; }
 	@echo "Read build/site/index.html"

@@ -1,4 +1,4 @@
-"""Put live claims into the pages of the lectures when they are built: mkdocs calls `on_page_markdown`, see mkdocs.yml.
+"""Put live claims into the pages of the lectures when they are built; an extension of Sphinx, see conf.py.
 
 A page says `{{ claims 23 24 }}` where the claims of those ids belong, and `{{ verdicts wu }}` where the count of a
 lecture's verdicts does (of all five without a key). Every check runs once a build; no verdict is stored.
@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from privet.lectures import Claim, Finding, all_lectures, check_for, look_up, select
+from privet.lectures import Claim, Finding, all_claims, all_lectures, check_for, look_up, select
 
 MARKER = re.compile(r"\{\{ (claims|verdicts)((?: \w+)*) \}\}")
 WORDS = {"holds": "holds", "holds_within": "holds within a range", "fails": "fails as printed"}
@@ -46,6 +46,7 @@ def sentence(text: str) -> str:
     text = re.sub(r"(?<=[a-z] )Delta\b", "Δ", text)  # where a sentence begins with it, it is the word
     text = re.sub(r"\bsqrt\((\w+)\)", r"√\1", text).replace("sqrt(", "√(").replace("<=", "≤").replace(">=", "≥")
     text = escape(text, quote=False)
+    text = re.sub(r"(?<=[A-Za-zα-ω])\*(?=[\s,;:.)&]|$)", "<sup>∗</sup>", text)
     for tag, mark in (("sub", r"(?<![A-Za-z_])([A-Za-zα-ω]~?)_"), ("sup", r"()\^")):
         text = re.sub(mark + SCRIPT, lambda m, tag=tag: f"{m[1]}<{tag}>{_minus(m[2] or m[3] or m[4])}</{tag}>", text)
     return text
@@ -72,11 +73,19 @@ def block(claim: Claim) -> str:
         f'<p class="found"><strong>Found:</strong> {sentence(finding.sentence)}</p>',
         f'<p class="erratum"><strong>Erratum:</strong> {sentence(claim.erratum)}</p>' if claim.erratum else "",
         f"<details><summary>How it was checked</summary><p>{sentence(check_for(claim.id).method)}</p>",
+        f"<p>Varied: {sentence(check_for(claim.id).varies)}. {_close(claim, finding)}</p>",
         f"<p><code>privet lectures check {claim.id}</code></p>",
         f"<p>{', '.join(f'<code>{escape(name)}</code>' for name in claim.realised_by)}</p>",
         "</details></div>",
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _close(claim: Claim, finding: Finding) -> str:
+    """How close the check came, and the mutant of the claim that turns it round."""
+    known = check_for(claim.id)
+    mutant = ", ".join(f"<code>{name} = {value:g}</code>" for name, value in known.mutant.items())
+    return f"How close: {sentence(known.close(finding))}. With {mutant} the verdict turns."
 
 
 def verdicts(key: str, folder: str) -> str:
@@ -86,7 +95,7 @@ def verdicts(key: str, folder: str) -> str:
     said = [f"{len(chosen)} claims: {count['holds']} hold"]
     for verdict, word in (("holds_within", "hold within a range"), ("fails", "fail as printed")):
         links = [
-            f"[{claim.id}]({folder}{PAGES[key]}#claim-{claim.id})"
+            f'<a href="{folder}{Path(PAGES[key]).stem}.html#claim-{claim.id}">{claim.id}</a>'
             for claim in chosen
             if found(claim.id).verdict == verdict
         ]
@@ -111,7 +120,20 @@ def filled(page: str, folder: str = "") -> str:
     return MARKER.sub(answer, page)
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Fill a page; called by mkdocs."""
-    inside = Path(page.file.src_uri).parent.name == "lectures"
-    return filled(markdown, "" if inside else "lectures/")
+def on_read(app: Any, docname: str, source: list[str]) -> None:
+    """Fill a page; called by Sphinx."""
+    source[0] = filled(source[0], "" if docname.startswith("lectures/") else "lectures/")
+
+
+def before_reading(app: Any, env: Any, docnames: list[str]) -> None:
+    """Run the checks once, before Sphinx shares the pages out among processes."""
+    if any(docname.startswith("lectures") for docname in docnames):
+        for claim in all_claims():
+            found(claim.id)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("env-before-read-docs", before_reading)
+    app.connect("source-read", on_read)
+    return {"parallel_read_safe": True}

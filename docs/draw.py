@@ -1,17 +1,30 @@
-"""Draw the figures of the pages when the pages are built: mkdocs calls `on_files`, see mkdocs.yml."""
+"""Draw the figures of the pages when the pages are built; an extension of Sphinx, see conf.py.
+
+A page shows a figure as Markdown does, `![what it shows](name.svg)`, as if the file lay beside the page; what it shows
+becomes the caption. Files are drawn into docs/_figures.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import re
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import numpy as np
+import sklearn
 from rooms import rooms_figure  # beside this file, in no package
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression as SimpleLogisticRegression
 
+import privet
+from privet.accounting import Gaussian, calibrate
 from privet.estimators import LogisticRegression
 from privet.lectures.figures import constants_figure
 from privet.lectures.figures.costs import (
@@ -24,12 +37,18 @@ from privet.lectures.figures.costs import (
 from privet.lectures.figures.how_good import risk_figure
 from privet.lectures.figures.runs import averaging_figure, clip_figure, rank_figure, risk_against_steps_figure
 from privet.plan import plan_training
-from privet.report import accuracy_figure, batches_figure, rehearse
+from privet.report import (
+    accuracy_figure,
+    batches_figure,
+    comparison_figure,
+    profile_figure,
+    rehearse,
+    steps_figure,
+    tradeoff_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from mkdocs.config.defaults import MkDocsConfig
-    from mkdocs.structure.files import Files
 
 
 def digits(records: int) -> Figure:
@@ -50,11 +69,27 @@ def batches() -> Figure:
     return batches_figure(found, subtitle="60,000 examples, 20 epochs, δ = 1e-6, one record added or removed")
 
 
+def promise() -> Figure:
+    """What a budget of ε = 1 leaves to an attacker, beside a release with a tenth of its noise."""
+    noise = calibrate(lambda s: Gaussian(noise_multiplier=s), epsilon=1, delta=1e-6, neighbours="replace_one")
+    runs = {"ε = 1": Gaussian(noise_multiplier=noise), "a tenth of the noise": Gaussian(noise_multiplier=noise / 10)}
+    return tradeoff_figure(runs, neighbours="replace_one")
+
+
+_STEP = Gaussian(noise_multiplier=1.1).poisson(rate=256 / 60_000)  # of DP-SGD on MNIST, batches of 256
+_RUNS = {"noise 1.1": _STEP * 14_062, "noise 2": Gaussian(noise_multiplier=2.0).poisson(rate=256 / 60_000) * 14_062}
+_ASKED = {"delta": 1e-5, "neighbours": "add_remove"}
+
 # Where a page finds the figure, and what draws it.
 FIGURES: dict[str, Callable[[], Figure]] = {
     "choosing-2000.svg": partial(digits, 2_000),
     "choosing-20000.svg": partial(digits, 20_000),
     "networks-batches.svg": batches,
+    "tutorial-csv.svg": promise,
+    "gallery-profile.svg": partial(profile_figure, _RUNS, neighbours="add_remove"),
+    "gallery-steps.svg": partial(steps_figure, _STEP, steps=14_062, accountants=["auto", "renyi"], **_ASKED),
+    "gallery-tradeoff.svg": partial(tradeoff_figure, _RUNS, neighbours="add_remove"),
+    "gallery-comparison.svg": partial(comparison_figure, _RUNS["noise 1.1"], **_ASKED),
     "rooms.svg": rooms_figure,
     "lectures/constants-1.svg": constants_figure,
     "lectures/constants-1000.svg": partial(constants_figure, steps=1000),
@@ -80,10 +115,57 @@ def svg(figure: Figure) -> bytes:
         return file.getvalue()
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the figures to the files of the site; called by mkdocs."""
-    from mkdocs.structure.files import File  # here, so that the notebooks can be made without mkdocs
+def drawn_from() -> str:
+    """A digest of all that the figures follow from: where it is the old one, so are they."""
+    source = Path(privet.__file__).parent
+    texts = [
+        path.read_bytes()
+        for path in (*sorted(source.rglob("*.py")), Path(__file__), Path(__file__).with_name("rooms.py"))
+    ]
+    versions = f"{mpl.__version__} {np.__version__} {sklearn.__version__}".encode()
+    return hashlib.sha256(b"\0".join([versions, *texts])).hexdigest()
 
-    for place, draw in FIGURES.items():
-        files.append(File.generated(config, place, content=svg(draw())))
-    return files
+
+def draw_one(place: str) -> bytes:
+    """The figure of that place, as a file."""
+    return svg(FIGURES[place]())
+
+
+def draw_all(app: Any) -> None:
+    """Draw the figures, two at a time; called by Sphinx before it reads a page."""
+    folder = Path(app.srcdir) / "_figures"
+    stamp, digest = folder / "drawn-from", drawn_from()
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
+        return
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+        for place, drawn in zip(FIGURES, pool.map(draw_one, FIGURES), strict=True):
+            path = folder / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(drawn)
+    stamp.write_text(digest, encoding="utf-8")
+
+
+IMAGE = re.compile(r"^\[?!\[(?P<said>[^]]+)\]\((?P<file>[^)\s]+\.svg)\)(?:\]\([^)]*\))?$", re.M)
+
+
+def on_read(app: Any, docname: str, source: list[str]) -> None:
+    """Give a page's figures a caption, and a link to the whole of them; called by Sphinx."""
+    folder = Path(docname).parent
+    up = "../" * docname.count("/")
+
+    def figure(match: re.Match[str]) -> str:
+        place = (folder / match["file"]).as_posix()
+        path = f"/_figures/{place}" if place in FIGURES else f"/{place}"
+        target = f"{up}_images/{Path(place).name}"
+        return (
+            f"```{{figure}} {path}\n:alt: {match['said'].replace('`', '')}\n:target: {target}\n\n{match['said']}\n```"
+        )
+
+    source[0] = IMAGE.sub(figure, source[0])
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("builder-inited", draw_all)
+    app.connect("source-read", on_read)
+    return {"parallel_read_safe": True}

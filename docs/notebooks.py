@@ -24,7 +24,7 @@ PAGES = ("lectures/constants.md", "lectures/how-good.md", "lectures/wu.md")
 
 START = """\
 # Needs privet and matplotlib: pip install "privet[plot]"
-import matplotlib.pyplot  # lets a notebook show figures
+%matplotlib inline
 
 from privet.lectures import check_for, look_up
 

@@ -74,7 +74,7 @@ def main() -> None:
     print(f"\nNow a run of another library, to price: {run}")
 
     heading("1. What it costs")
-    print(guarantee(run, delta=DELTA, neighbours=NEIGHBOURS))
+    print(guarantee(run, delta=DELTA, neighbours=NEIGHBOURS).details)
     start = time.perf_counter()
     epsilon(run, delta=DELTA * 0.99, neighbours=NEIGHBOURS)  # another delta, so that no cache can answer
     print(f"(A second such question took {1e3 * (time.perf_counter() - start):.1f} ms.)")

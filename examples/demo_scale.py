@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from privet.engines import Files, Stream
 from privet.engines.dask_engine import DaskEngine
 from privet.engines.local_dask import local_client
+from privet.errors import FixedSeed
 from privet.estimators import LogisticRegression
 
 COLUMNS = 10
@@ -65,6 +67,7 @@ def watched(fit: Callable[[], Any]) -> tuple[Any, float, float]:
 
 def model() -> LogisticRegression:
     """A fixed seed, so that fits can be compared bit for bit; it invalidates the guarantee, which says so."""
+    warnings.simplefilter("ignore", FixedSeed)
     return LogisticRegression(epsilon=1, delta=1e-9, classes=[0, 1], random_state=0)
 
 

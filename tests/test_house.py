@@ -6,6 +6,7 @@ import ast
 import doctest
 import importlib
 import importlib.util
+import os
 import pkgutil
 import re
 import shlex
@@ -33,6 +34,7 @@ MARKED = [PAGES[0], *(pytest.param(page, marks=pytest.mark.medium) for page in P
 ROOMS = [
     "arrays",
     "errors",
+    "_html",
     "_checks",
     "_independence",
     "privacy",
@@ -335,6 +337,18 @@ def test_pricing_needs_numpy_and_scipy_special_only() -> None:
         code = f"import sys, {module}; print(*[m for m in {unwanted!r} if m in sys.modules])"
         loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         assert loaded.split() == [], f"import {module} loads {loaded}"
+
+
+def test_rooms_are_there_without_importing_them() -> None:
+    """`import privet` is enough for `privet.estimators`: every room that is listed is found, and is one."""
+    code = "import privet, sys; print('sklearn' in sys.modules, privet.estimators.Ridge.__name__)"
+    known = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=known).stdout
+    assert told.split() == ["False", "Ridge"]
+    rooms = {path.parent.name for path in SOURCE.glob("*/__init__.py")} - {"cli"}
+    assert set(dir(privet)) - set(privet.__all__) == rooms
+    for room in rooms - ({"torch"} if not WITH_TORCH else set()):
+        assert getattr(privet, room).__name__ == f"privet.{room}"
 
 
 @pytest.mark.parametrize("page", MARKED, ids=lambda p: str(p.relative_to(ROOT)))

@@ -47,8 +47,8 @@ def test_every_relation_has_words_for_every_unit(relation: Neighbours) -> None:
         assert "person" not in getattr(record, field.name)
     assert "{}" in record.found
     assert "{}" in person.found
-    assert record.change in str(stated(neighbours=relation))
-    assert str(stated(neighbours=relation, unit="person")).startswith("The release is user-level (1, 1e-06)-")
+    assert record.change in stated(neighbours=relation).details
+    assert stated(neighbours=relation, unit="person").details.startswith("The release is user-level (1, 1e-06)-")
 
 
 def test_only_a_replaced_record_moves_a_sum_by_two_clips() -> None:
@@ -70,7 +70,8 @@ def test_an_invalidated_guarantee_promises_nothing_and_says_what_would_have_held
     withdrawn = kept.invalidate("fixed seed")
     assert kept.invalidated == ""
     assert math.isinf(withdrawn.epsilon)
-    assert str(withdrawn) == f"NOT PRIVATE: fixed seed. Otherwise it would read: {kept}"
+    assert withdrawn.details == f"NOT PRIVATE: fixed seed. Otherwise it would read: {kept.details}"
+    assert str(withdrawn) == "NOT PRIVATE: fixed seed; .details for all of it"
 
 
 @pytest.mark.parametrize("value", [True, "1", math.nan, math.inf, -1.0, None])
@@ -88,3 +89,24 @@ def test_budgets_are_ordered_as_pairs() -> None:
     assert tight <= loose
     assert not tight <= other
     assert not other <= tight
+
+
+def test_a_guarantee_prints_as_one_line_that_never_understates() -> None:
+    """Epsilon and delta are rounded up, the relation and what ran are named, and all of it is in `details`."""
+    promise = stated(epsilon=1.0000001, delta=1.00000001e-6, releases="43 releases of Gaussian noise")
+    line = "ε = 1.00001, δ = 1.00001e-06, replace one, 43 releases of Gaussian noise; .details for all of it"
+    assert str(promise) == line
+    assert "replace one person," in str(stated(unit="person"))
+    assert "no sampling" in str(stated(neighbours="zero_out"))
+    assert str(stated(epsilon=math.inf)).startswith("promises nothing at δ = 1e-06")
+    for said in ("Balle and Wang 2018", "the number of records public", "It assumes: one thing"):
+        assert said in stated(assumptions=("one thing",)).details
+
+
+def test_a_guarantee_in_a_notebook_is_escaped_text() -> None:
+    """Assumptions may quote names of users' code: none of it becomes HTML."""
+    shown = stated(assumptions=("<script>alert(1)</script>",), releases="<b>noise</b>")._repr_html_()
+    assert "<script" not in shown
+    assert "<b>" not in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    assert "NOT PRIVATE" in stated().invalidate("fixed seed")._repr_html_()

@@ -6,7 +6,8 @@
 >>> result.guarantee.epsilon <= 1
 True
 
-Importing this costs next to nothing: names load what they need when they are first used.
+Importing this costs next to nothing: names, and rooms such as `privet.estimators`, load what they need when they are
+first used.
 """
 
 from importlib import import_module
@@ -49,8 +50,33 @@ _HOMES = {
     "privet.solvers": ("dp_gd", "dp_sgd", "follow", "noisy_gradient_descent"),
 }
 
+_ROOMS = (
+    "accounting",
+    "clipping",
+    "data",
+    "engines",
+    "estimators",
+    "geometry",
+    "ledger",
+    "lectures",
+    "losses",
+    "noise",
+    "plan",
+    "preprocessing",
+    "problems",
+    "randomness",
+    "report",
+    "sampling",
+    "solvers",
+    "sums",
+    "theory",
+    "torch",
+)
+
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"privet.{name}")
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(home), name)
@@ -58,4 +84,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted((*__all__, *_ROOMS))

@@ -8,9 +8,12 @@ PrivetError
 ├── PlanFormat         (also a ValueError)  JSON that is not a plan of this version, or was edited
 └── EngineFailure      (also a RuntimeError)  a cluster, a worker or a part that failed while sums were taken
 Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
+FixedSeed              (a UserWarning)      noise that whoever knows the seed can subtract
 LooseBound             (a UserWarning)      certified, but wider than we hold ourselves to
 NetworkDrive           (a UserWarning)      an account whose file may not be locked against other machines
 NoAmplification        (a UserWarning)      batches that were not drawn here, charged as if their order were known
+RepeatedFit            (a UserWarning)      one fit among several on the same records, whose costs nobody adds up
+SchemaMisfit           (a UserWarning)      a column that hardly any record can be read of, by a noisy count
 SmallEffectiveSample   (a UserWarning)      a model that privacy leaves little more than a constant
 UnaccountedTransformer (a UserWarning)      a pipeline that learnt from the rows before our fit saw them
 """
@@ -57,6 +60,10 @@ class Interrupted(KeyboardInterrupt):
         self.partial = partial
 
 
+class FixedSeed(UserWarning):
+    """A fit takes its noise from a fixed seed: it can be repeated, and subtracted, so nothing is promised."""
+
+
 class LooseBound(UserWarning):
     """The bound returned is certified, but its bracket is wider than usual."""
 
@@ -67,6 +74,14 @@ class NetworkDrive(UserWarning):
 
 class NoAmplification(UserWarning):
     """Batches of a DataLoader are charged once a pass, as if their order were known. Poisson batches cost less."""
+
+
+class RepeatedFit(UserWarning):
+    """A fit is one among several on the same records, as in a search, and no account adds up what they cost."""
+
+
+class SchemaMisfit(UserWarning):
+    """Of some column next to no record can be read as the schema says, by a noisy count that the fit bought."""
 
 
 class SmallEffectiveSample(UserWarning):

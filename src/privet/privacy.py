@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from privet import _html
 from privet._checks import between, one_of, positive
 from privet.errors import InvalidParameter
 
@@ -27,6 +28,7 @@ class Words:
     `change` is what happens to one record or person, `count` whether their number is public, `others` what an attacker
     is supposed to know, `question` what the attacker wants to know, and `found` what of it is found, with {} for the
     rate. `level` stands before "(epsilon, delta)-differentially private": "user-level" where a person is the unit.
+    `short` is the change in a few words.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class Words:
     others: str
     question: str
     found: str
+    short: str
     level: str = ""
 
 
@@ -50,6 +53,15 @@ _CHANGE: dict[tuple[Neighbours, Unit], str] = {
     ("zero_out", "person"): "all rows of one person zeroed out",
     ("add_remove", "person"): "one person with all rows added or removed",
 }
+
+
+_SHORT: dict[Neighbours, str] = {
+    "replace_one": "replace one",
+    "zero_out": "zero out one",
+    "add_remove": "add or remove one",
+}
+_MORE = "; .details for all of it"
+_OTHERWISE = ". Otherwise it would read: "
 
 
 def words(neighbours: Neighbours, unit: Unit = "record") -> Words:
@@ -66,7 +78,8 @@ def words(neighbours: Neighbours, unit: Unit = "record") -> Words:
     elif neighbours == "zero_out":
         question += f" or had {gone}"
     count = f"the number of {units} {'private' if neighbours == 'add_remove' else 'public'}"
-    return Words(change=change, count=count, others=others, question=question, found=found, level=level)
+    short = _SHORT[neighbours] + (" person" if unit == "person" else "")
+    return Words(change=change, count=count, others=others, question=question, found=found, short=short, level=level)
 
 
 def sensitivity_factor(neighbours: Neighbours) -> int:
@@ -149,18 +162,22 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Guarantee:
-    """What is promised, to whom, and on what it rests. Its `str` is a sentence to sign.
+    """What is promised, to whom, and on what it rests. Its `str` is one line, `details` all of it: a sentence to sign.
 
     The run as described has at least the epsilon `lower` on some two tables: the bracket [lower, epsilon] holds the
     truth, so it shows how much of `epsilon` is slack of the accounting. It is 0 where nothing is proven from below, and
     the sentence then says "at most". `unit` says who is protected: one
     record, or one person with all rows. `invalidated`, if not empty, says why nothing is promised although the privacy
-    cost was computed, e.g. because the noise came from a fixed seed.
+    cost was computed, e.g. because the noise came from a fixed seed. `sampling` says what ran, `releases` the same in a
+    few words.
 
     Examples
     --------
-    >>> print(Guarantee(epsilon=1.0, delta=1e-6, neighbours="add_remove", accountant="closed form",
-    ...                 theorem="Balle and Wang 2018", lower=1.0, sampling="no sampling"))
+    >>> promise = Guarantee(epsilon=1.0, delta=1e-6, neighbours="add_remove", accountant="closed form",
+    ...                     theorem="Balle and Wang 2018", lower=1.0, sampling="no sampling")
+    >>> print(promise)
+    ε = 1, δ = 1e-06, add or remove one, no sampling; .details for all of it
+    >>> print(promise.details)
     The release is (1, 1e-06)-differentially private for one record added or removed, the number of \
 records private; no sampling; computed by the closed form accountant (Balle and Wang 2018), which puts \
 the true epsilon in [1, 1].
@@ -176,12 +193,24 @@ the true epsilon in [1, 1].
     assumptions: tuple[str, ...] = ()
     invalidated: str = ""
     unit: Unit = "record"
+    releases: str = ""
 
     def invalidate(self, reason: str) -> "Guarantee":
         """The same statement, withdrawn: an infinite epsilon, and `reason` in front of what would have held."""
-        return replace(self, epsilon=math.inf, invalidated=f"{reason}. Otherwise it would read: {self}")
+        return replace(self, epsilon=math.inf, invalidated=f"{reason}{_OTHERWISE}{self.details}")
 
     def __str__(self) -> str:
+        if self.invalidated:
+            return f"NOT PRIVATE: {self.invalidated.split(_OTHERWISE)[0]}{_MORE}"
+        whom = words(self.neighbours, self.unit).short
+        told = f"{whom}, {self.releases or self.sampling}{_MORE}"
+        if math.isinf(self.epsilon):
+            return f"promises nothing at δ = {up(self.delta, 6)}, as ε is infinite, {told}"
+        return f"ε = {up(self.epsilon, 6)}, δ = {up(self.delta, 6)}, {told}"
+
+    @property
+    def details(self) -> str:
+        """All of it, as a sentence to sign: whom it protects, what ran, by which theorem, what it assumes."""
         if self.invalidated:
             return f"NOT PRIVATE: {self.invalidated}"
         said = words(self.neighbours, self.unit)
@@ -198,6 +227,17 @@ the true epsilon in [1, 1].
             f"({self.theorem}), which puts the true epsilon {truth}."
         )
         return sentence if not self.assumptions else sentence + " It assumes: " + "; ".join(self.assumptions) + "."
+
+    def _repr_html_(self) -> str:
+        said = words(self.neighbours, self.unit)
+        rows = [
+            ("ε", "none: NOT PRIVATE" if self.invalidated else up(self.epsilon, 6)),
+            ("δ", up(self.delta, 6)),
+            ("for", f"{said.change}, {said.count}"),
+            ("what ran", self.releases or self.sampling),
+            ("computed by", f"the {self.accountant} accountant"),
+        ]
+        return _html.table(rows, title="Guarantee") + _html.folded("all of it", self.details)
 
 
 def up(value: float, digits: int = 9) -> str:

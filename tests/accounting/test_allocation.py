@@ -356,7 +356,7 @@ def test_the_event_reads_as_it_is_written() -> None:
     event = Allocated(event=Gaussian(noise_multiplier=1.0), steps=7, times=2)
     assert to_json(event) == '{"privet_event": 1, "event": ' + text + "}"
     assert from_json(to_json(run)) == run
-    sentence = str(guarantee(run, delta=1e-6, neighbours="zero_out"))
+    sentence = guarantee(run, delta=1e-6, neighbours="zero_out").details
     assert "100 batches each, every record in one batch at random" in sentence
     assert "drawn independently of the others' and stay secret" in sentence
 

@@ -292,7 +292,9 @@ def test_unusual_numbers_are_taken_or_refused_in_a_sentence(value: Any, place: s
         run = PLACES[place](value)
         assert epsilon(run, delta=1e-3, neighbours="replace_one" if place == "records" else A) >= 0
         assert 0 <= delta(run * 3, epsilon=0.5, neighbours="replace_one" if place == "records" else A) <= 1
-        str(guarantee(run, delta=1e-3, neighbours="replace_one" if place == "records" else A))
+        promise = guarantee(run, delta=1e-3, neighbours="replace_one" if place == "records" else A)
+        assert str(promise)
+        assert promise.details
     except InvalidParameter as error:
         refusal = str(error)
     else:

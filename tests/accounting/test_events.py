@@ -272,7 +272,7 @@ def test_several_gaussians_on_one_batch_are_one_gaussian(neighbours: Neighbours)
             assert found.upper >= expected.upper * (1 - 1e-12)
             assert found.lower == pytest.approx(expected.lower, rel=1e-9)
         assert from_json(to_json(joint)) == joint
-    text = str(guarantee(together.poisson(rate=0.1) * 20, delta=1e-6, neighbours=neighbours))
+    text = guarantee(together.poisson(rate=0.1) * 20, delta=1e-6, neighbours=neighbours).details
     assert "noise multiplier 3" in text
     assert "noise multiplier 4" in text
     assert "clipped before summation" in text

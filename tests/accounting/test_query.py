@@ -72,7 +72,7 @@ def test_the_guarantee_is_a_sentence_to_sign(neighbours: Neighbours) -> None:
     it assumes.
     """
     promise = guarantee(SGD, delta=1e-6, neighbours=neighbours)
-    text = str(promise)
+    text = promise.details
     assert "500 releases of Gaussian noise (noise multiplier 1.1) on Poisson batches (rate 0.01)" in text
     assert THEOREMS["contour"] in text
     assert "clipped" in text
@@ -85,7 +85,7 @@ def test_the_guarantee_is_a_sentence_to_sign(neighbours: Neighbours) -> None:
 def test_the_guarantee_names_every_part() -> None:
     """A composed run's sentence names its unlike parts with their counts, and batches without replacement as such."""
     run = BATCHES + Laplace(scale=3.0) * 2 + Pure(epsilon=0.1)
-    text = str(guarantee(run, delta=1e-5, neighbours="replace_one", accountant="renyi"))
+    text = guarantee(run, delta=1e-5, neighbours="replace_one", accountant="renyi").details
     for words in ("200 releases", "10 out of 500 without replacement", "2 releases of Laplace", "1 release of Pure"):
         assert words in text
     assert "stated guarantees of the declared parts" in text
@@ -106,7 +106,7 @@ def test_no_noise_is_said_plainly(run: Event) -> None:
     """Without noise epsilon is infinite, and the sentence says that nothing is promised, never a finite number."""
     assert epsilon(run, delta=1e-6, neighbours="add_remove") == math.inf
     assert bounds(run, delta=1e-6, neighbours="add_remove") == (math.inf, math.inf)
-    text = str(guarantee(run, delta=1e-6, neighbours="add_remove"))
+    text = guarantee(run, delta=1e-6, neighbours="add_remove").details
     assert "promises nothing" in text
     assert "epsilon is infinite" in text
     assert "differentially private" not in text

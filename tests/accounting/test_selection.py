@@ -290,7 +290,7 @@ def test_searches_are_described_and_stored() -> None:
     """The guarantee says what was searched and what it assumes; JSON brings the event back."""
     for law in ("logarithmic", "poisson"):
         search = random_trials(Gaussian(noise_multiplier=8.0), mean=5, law=law)
-        text = str(guarantee(search, delta=1e-6, neighbours="replace_one"))
+        text = guarantee(search, delta=1e-6, neighbours="replace_one").details
         assert "best of 5 trials on average" in text
         assert "stays secret" in text
         assert "Papernot and Steinke" in text

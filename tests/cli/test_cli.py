@@ -40,6 +40,7 @@ COMMANDS = (
     "plan",
     "fit",
     "predict",
+    "show",
     "lectures",
 )
 DOCS = Path(__file__).parents[2] / "docs"
@@ -74,7 +75,7 @@ def test_there_are_these_commands() -> None:
 def test_epsilon_is_a_whole_sentence() -> None:
     """The answer is the guarantee's sentence: epsilon, delta, neighbours, sampling, accountant and bracket."""
     promise = accounting.guarantee(RUN, delta=1e-5, neighbours="add_remove")
-    assert said(f"epsilon {FLAGS} --delta 1e-5") == f"{promise}\n"
+    assert said(f"epsilon {FLAGS} --delta 1e-5") == f"{promise.details}\n"
     record = told(f"epsilon {FLAGS} --delta 1e-5")
     assert record["epsilon"] == accounting.epsilon(RUN, delta=1e-5, neighbours="add_remove")
     assert record["lower"] == accounting.bounds(RUN, delta=1e-5, neighbours="add_remove").lower
@@ -323,7 +324,7 @@ def test_loose_bounds_are_remarked_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(accounting, "guarantee", loose)
     result = privet(f"epsilon {FLAGS} --delta 1e-5")
-    assert (result.exit_code, result.stdout) == (0, f"{promise}\n")
+    assert (result.exit_code, result.stdout) == (0, f"{promise.details}\n")
     assert result.stderr == "Note: The bound is 1 wide. (And 1 more bounds likewise.)\n"
 
 

@@ -42,7 +42,7 @@ def fitted(files: Path, table: str, *more: str) -> tuple[int, str]:
     """Exit code and output of `privet fit`."""
     told = ["--schema", str(files / "table.toml"), "--epsilon", "1", "--delta", "1e-6", "--out", str(files / "model")]
     result = CliRunner().invoke(main, ["fit", table, *told, *more])
-    return result.exit_code, result.output
+    return result.exit_code, result.stdout or result.output
 
 
 @pytest.mark.parametrize("table", ["data", "data/*.parquet", "data/0.parquet"])
@@ -90,3 +90,17 @@ def test_what_cannot_be_fitted_is_refused(files: Path, table: str, more: list[st
     assert said in output
     assert "Jane" not in output
     assert not (files / "model").exists()
+
+
+def test_a_fit_with_a_journal_goes_on_from_it(files: Path) -> None:
+    """The same command again returns what was released; another budget is another run, and is refused."""
+    told = ["--journal", str(files / "fit.journal"), "--json"]
+    models = []
+    for _ in range(2):
+        code, said = fitted(files, str(files / "data"), *told)
+        assert code == 0, said
+        models.append((files / "model" / "model.json").read_text())
+    assert models[0] == models[1]
+    code, said = fitted(files, str(files / "data"), *told, "--epsilon", "2")
+    assert code != 0
+    assert "Expected the journal of this run" in said

@@ -15,6 +15,7 @@ from privet.lectures import all_claims, check_for
 
 DOCS = Path(__file__).parents[2] / "docs"
 ROW = ["id", "lecture", "author", "title", "place", "kind", "statement", "formula", "realised_by", "erratum", "method"]
+ROW += ["varies", "mutant"]
 
 
 def lectures(line: str) -> Result:
@@ -55,7 +56,7 @@ def test_json_is_stable() -> None:
     assert first == again
     assert list(first) == ["format", "claims", "full"]
     assert first["format"] == 1
-    assert list(first["claims"][0]) == [*ROW, "verdict", "sentence", "numbers"]
+    assert list(first["claims"][0]) == [*ROW, "verdict", "sentence", "numbers", "close"]
     for row in first["claims"]:
         found = check_for(row["id"])()
         assert (row["verdict"], row["sentence"], row["numbers"]) == (found.verdict, found.sentence, found.numbers)
@@ -95,4 +96,4 @@ def test_every_subcommand_and_option_is_documented() -> None:
         assert f"privet lectures {name}" in page
         assert all(option in page for part in command.params for option in part.opts if option.startswith("--"))
     fields = (DOCS / "lectures.md").read_text(encoding="utf-8")
-    assert all(f"`{name}`" in fields for name in [*ROW, "verdict", "sentence", "numbers", "format", "full"])
+    assert all(f"`{name}`" in fields for name in [*ROW, "verdict", "sentence", "numbers", "close", "format", "full"])

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from privet.data import grouped_by, labels, person_numbers, vector
-from privet.data.cells import Numbers
+from privet.data.cells import Codes, Numbers
 from privet.data.tables import header, read
 from privet.errors import InvalidParameter
 from privet.preprocessing import Category, Number, Schema, Target, encode_target
@@ -242,3 +242,20 @@ def test_the_room_loads_no_optional_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_texts_of_arrow_are_read_as_one_by_one() -> None:
+    """In one array or several, with texts that repeat, none, and texts that are no UTF-8: as a list of the same."""
+    cells = ["smith", None, "7", " smith ", "7", "", "Jane"]
+    for kind in (pa.string(), pa.large_string()):
+        for column in (
+            pa.array(cells, kind),
+            pa.chunked_array([cells[:3], [], cells[3:]], kind),
+            pa.chunked_array([], kind),
+        ):
+            wanted = cells[: len(column)]
+            for reader in (Numbers(), Codes(("smith", "7"))):
+                found = read(pa.table({"x": column}), {"x": reader})["x"]
+                np.testing.assert_array_equal(found, read({"x": wanted}, {"x": reader})["x"])
+    broken = pa.array([b"smith", b"\xff", b"7"], pa.binary()).view(pa.string())
+    assert read(pa.table({"x": broken}), {"x": Codes(("smith", "7"))})["x"].tolist() == [0, -1, 1]

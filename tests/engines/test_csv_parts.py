@@ -89,8 +89,8 @@ def test_csv_files_are_fitted_as_in_memory(tmp_path: Path, monkeypatch: pytest.M
     for letters, table in ((1, str(tmp_path / "rows")), (1 << 26, whole), (1 << 26, pattern)):
         monkeypatch.setattr(csv_cells, "_BYTES", letters)  # 1 for blocks of 256 rows
         there = fitted(table)
-        assert np.array_equal(there.estimator.coef_, here.estimator.coef_)
-        assert there.schema == here.schema
+        assert np.array_equal(there.estimator_.coef_, here.estimator_.coef_)
+        assert there.schema_ == here.schema_
         assert (there.plan, there.guarantee) == (here.plan, here.guarantee)
 
 

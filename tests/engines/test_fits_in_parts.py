@@ -66,6 +66,9 @@ MODELS: dict[str, Kind] = {
         lambda s, e: (s + e > 1).astype(int),
     ),
     "several": (lambda: LogisticRegression(1.0, classes=[0, 1, 2], **FIXED), lambda s, e: np.digitize(s + e, [-1, 1])),
+    "few": (lambda: LogisticRegression(0.1, classes=[0, 1], **FIXED), lambda s, e: (s + e > 1).astype(int)),
+    "few, several": (lambda: LinearSVC(0.1, classes=[0, 1, 2], **FIXED), lambda s, e: np.digitize(s + e, [-1, 1])),
+    "a vote": (lambda: LogisticRegression(0.01, classes=[0, 1, 2], **FIXED), lambda s, e: np.digitize(s + e, [0, 1])),
     "hinge": (lambda: LinearSVC(1.0, classes=[0, 1], **FIXED), lambda s, e: (s + e > 0).astype(int)),
     "linear": (lambda: LinearRegression(1.0, **FIXED), lambda s, e: s + e / 2),
     "ridge": (lambda: Ridge(1.0, alpha=3.0, target_range=(-9, 900), **FIXED), lambda s, e: s + e / 2),
@@ -220,8 +223,8 @@ def test_a_table_in_files_is_fitted_as_in_memory(tmp_path: Path, records: int, o
         for rows in (table, Files(tmp_path, engine=Pickled(2)), tmp_path)
     ]
     for model in found[1:]:
-        assert np.array_equal(model.estimator.coef_, found[0].estimator.coef_)
-        assert model.schema == found[0].schema
+        assert np.array_equal(model.estimator_.coef_, found[0].estimator_.coef_)
+        assert model.schema_ == found[0].schema_
         assert (model.plan, model.guarantee) == (found[0].plan, found[0].guarantee)
 
 
@@ -251,11 +254,11 @@ def test_names_in_files_are_learnt_as_in_memory(tmp_path: Path, neighbours: Any)
         fit_table(rows, schema, random=fixed_seed_invalidates_guarantee(9), **known)
         for rows in (table, Files(tmp_path, engine=Pickled(2, twice=True)), tmp_path / "all.csv")
     ]
-    assert found[0].schema.columns["job"] == Category(values=("baker", "judge", "smith"), missing="indicator")
-    assert found[0].schema.columns["code"] == Category(values=("0", "1", "2", "3"))
+    assert found[0].schema_.columns["job"] == Category(values=("baker", "judge", "smith"), missing="indicator")
+    assert found[0].schema_.columns["code"] == Category(values=("0", "1", "2", "3"))
     for model in found[1:]:
-        assert np.array_equal(model.estimator.coef_, found[0].estimator.coef_)
-        assert model.schema == found[0].schema
+        assert np.array_equal(model.estimator_.coef_, found[0].estimator_.coef_)
+        assert model.schema_ == found[0].schema_
         assert (model.plan, model.guarantee) == (found[0].plan, found[0].guarantee)
 
 
@@ -268,7 +271,7 @@ def test_nobodys_name_shows(tmp_path: Path) -> None:
         file = tmp_path / f"{i}.parquet"
         pq.write_table(pa.table({"job": ["baker", "smith"] * 400 + [name], "y": ["0", "1"] * 400 + ["0"]}), file)
         model = fit_table(file, schema, budget=budget, random=fixed_seed_invalidates_guarantee(i))
-        assert model.schema.columns["job"] == Category(values=("baker", "smith"))
+        assert model.schema_.columns["job"] == Category(values=("baker", "smith"))
 
 
 def test_columns_of_a_table_are_refused_before_an_account_is_charged(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 import stat
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from privet import Budget
 from privet.engines import Cache, Stream, parted_glm
 from privet.engines.encoded_part import close_parts
 from privet.engines.engine import Engine, bunched
+from privet.engines.live_folders import lock_of
 from privet.engines.tasks import Encode, EncodedParts
 from privet.errors import EngineFailure, InvalidParameter
 from privet.losses import AppendOne
@@ -120,7 +122,7 @@ def test_what_is_written_is_for_its_owner_and_goes_when_it_should(tmp_path: Path
     names = [f"x{j}" for j in range(COLUMNS)]
     for keep in (False, True):
         parted = parted_glm("logistic", files, "y", row_norm=2.0, columns=names, folder=tmp_path / "rows", keep=keep)
-        (folder,) = (tmp_path / "rows").iterdir()
+        (folder,) = (path for path in (tmp_path / "rows").iterdir() if path.is_dir())
         modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
         assert modes == {0o600}
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -146,7 +148,48 @@ def test_what_a_killed_encoder_left_is_removed_by_the_next(tmp_path: Path) -> No
     assert len([path for path in (tmp_path / "rows").iterdir() if path.is_dir()]) == 1
     cache = Cache(tmp_path / "rows")
     assert cache.made(lambda where: (Cache(tmp_path / "rows"), where.exists()))[1]
-    assert [path for path in (tmp_path / "rows").iterdir() if path != cache.folder] == []
+    assert {path.name for path in (tmp_path / "rows").iterdir()} == {cache.folder.name, f"{cache.folder.name}.alive"}
+
+
+def _killed_later(folder: Path | None) -> None:
+    cache = Cache(folder)
+    cache.made(lambda where: (where / "rows").write_bytes(b"..."))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_rows_of_a_run_that_was_killed_are_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    """Encoded rows do not outlive their process in a folder of one's own or in the system's; those in use, or to be
+    kept, or of another machine, stay.
+    """
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    root = tmp_path / "rows" if named else None
+    alive, kept = Cache(root), Cache(root, keep=True)
+    for cache in (alive, kept):
+        cache.made(lambda where: (where / "rows").write_bytes(b"..."))
+    for _ in range(2):
+        process = multiprocessing.get_context("fork").Process(target=_killed_later, args=(root,))
+        process.start()
+        process.join()
+    left = sorted(set(tmp_path.rglob("rows")) - {tmp_path / "rows"})
+    assert len(left) == 3  # the second process has removed what the first left
+    (dead,) = (path for path in left if path.parent not in (alive.folder, kept.folder))
+    lock = lock_of(dead.parent if named else dead.parent.parent)
+    told = lock.read_bytes()
+    lock.write_bytes(b"another machine")
+    Cache(root).close()
+    assert dead.exists()
+    lock.write_bytes(told)
+    last = Cache(root)
+    assert not dead.exists()
+    assert not lock.exists()
+    assert all((cache.folder / "rows").exists() for cache in (alive, kept))
+    for cache in (alive, last):
+        cache.close()
+    assert sorted(set(tmp_path.rglob("rows")) - {tmp_path / "rows"}) == [kept.folder / "rows"]
+    assert list(tmp_path.rglob("*.alive*")) == []
 
 
 def test_a_folder_that_others_may_read_is_refused(tmp_path: Path) -> None:

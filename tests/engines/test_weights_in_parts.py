@@ -52,9 +52,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_weights_in_files_are_those_in_memory(places: tuple[Path, Path], model: Callable[[], Any]) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in ("linear", "balanced") else n for n in MODELS]
+)
+def test_weights_in_files_are_those_in_memory(places: tuple[Path, Path], name: str) -> None:
     """With the same noise, coefficients, plan and guarantee are those of arrays."""
+    model = MODELS[name]
     folder, csv = places
     rows = table()
     here = model().fit(np.column_stack([rows["a"], rows["b"]]), rows["ill"], sample_weight=rows["weight"])

@@ -231,7 +231,7 @@ def test_fits_for_people_and_for_records_have_accounts_of_their_own(tmp_path: Pa
     model.fit(X, y, None, who)
     assert len(people.charges) == 3
     assert people.guarantee().unit == pickle.loads(pickle.dumps(people)).unit == "person"
-    assert "under one label" in str(people.guarantee())
+    assert "under one label" in people.guarantee().details
     with pytest.raises(InvalidParameter, match="protects a person"):
         model.fit(X, y)
     with pytest.raises(InvalidParameter, match="protects a record"):

@@ -81,7 +81,7 @@ def test_the_budget_covers_the_size_of_counts() -> None:
     assert 0.499 < fitted.guarantee_.epsilon <= 0.5
     assert {"size of counts", "gradients", "part kept"} <= set(fitted.plan_.names)
     assert repr(fitted.plan_.event).count("ExponentialMechanism") == 2
-    assert "`target_range` is public" in str(fitted.guarantee_)
+    assert "`target_range` is public" in fitted.guarantee_.details
 
 
 def test_counts_are_not_negative() -> None:

@@ -130,10 +130,11 @@ def test_ranges_of_a_tall_table_are_learnt_from_a_quarter_of_it() -> None:
 
 
 @pytest.mark.parametrize("records", [30, 300, 3_000])
-def test_only_regressors_draw_constants(records: int) -> None:
+def test_only_regressors_and_classifiers_draw_constants(records: int) -> None:
     """With few records at epsilon 1; beside an account neither do they, as it composes sums alone exactly.
 
     Least squares make no draws where there are more, nor inside a range of [−1, 1], or one that is said to be exact.
+    Two classes need fewer records than several for a descent of their own; of many classes nothing is drawn.
     """
     known: dict[str, Any] = {"epsilon": 1.0, "bounds": (0, 9)}
     numbers: dict[str, Any] = {**known, "target_range": (0, 9)}
@@ -146,11 +147,14 @@ def test_only_regressors_draw_constants(records: int) -> None:
     for drawing in (HuberRegressor, QuantileRegressor, PoissonRegressor):
         assert draws(drawing(**numbers))
         assert not draws(drawing(**numbers, account=account))
-    for classes in ([0, 1], [0, 1, 2]):
-        assert not draws(LogisticRegression(**known, classes=classes))
-    assert not draws(LinearSVC(**known, classes=[0, 1]))
     for line in (LinearRegression, Ridge):
         assert draws(line(**numbers)) == draws(line(**known)) == (records < 3_000)
         assert not draws(line(**numbers, bounds_exact=True))
         assert not draws(line(**numbers, account=account))
         assert not draws(line(**known, target_range=(-1, 1)))
+    for classifier in (LogisticRegression, LinearSVC):
+        assert draws(classifier(**known, classes=[0, 1])) == (records < 3_000)
+        assert draws(classifier(**known, classes=[0, 1, 2]))
+        assert not draws(classifier(**known, classes=list(range(9))))
+        assert not draws(classifier(**known, classes=[0, 1, 2], class_weight={0: 2.0}))
+        assert not any(draws(classifier(**known, classes=classes, account=account)) for classes in ([0, 1], [0, 1, 2]))

@@ -32,10 +32,11 @@ def told(fit: Any) -> list[str]:
 
 
 @pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
 def test_bounds_a_thousand_times_too_wide_cost_little_with_three_hundred_rows() -> None:
     """Of 300 rows at epsilon 1 the median accuracy is within 5 points of that of tight bounds; it was the majority's.
 
-    Ten fixed seeds; before, 50 % beside 90 %, and no word.
+    Ten fixed seeds; before, 50 % beside 90 %, and no word. 1 fit of 30 warns: by chance its norm is too short.
     """
     scores = {}
     for wide in (1.01, 1010.0):

@@ -60,7 +60,7 @@ def test_the_guarantee_covers_the_search_under_every_relation(law: str, neighbou
     assert 1 - 1e-6 < found.guarantee_.epsilon <= 1
     assert found.guarantee_.neighbours == neighbours
     assert found.best_estimator_.guarantee_ is found.guarantee_
-    text = str(found.guarantee_)
+    text = found.guarantee_.details
     for clause in ("best of 6 trials", "candidates are public", "number of trials", "ranges in `bounds` are public"):
         assert clause in text
     assert found.best_params_ in ({"alpha": 0.0}, {"alpha": 30.0})
@@ -206,7 +206,7 @@ def test_it_behaves_like_an_estimator() -> None:
     assert found.predict_proba(frame).shape == (3000, 2)
     assert found.score(frame, labels(y)) > 0.6
     thin = PrivateSearchCV(LinearSVC(bounds=(-1, 1)), GRID, mean_trials=2).fit(sparse.csr_matrix(X), y > 0)
-    assert "list of classes" in str(thin.guarantee_)
+    assert "list of classes" in thin.guarantee_.details
     numbers = PrivateSearchCV(HuberRegressor(bounds=(-1, 1), target_range=(-5, 5)), GRID, mean_trials=2)
     assert is_regressor(numbers)
     assert not hasattr(numbers, "predict_proba")

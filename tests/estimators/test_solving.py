@@ -71,7 +71,7 @@ def test_every_solver_holds_for_every_relation(solver: str, neighbours: Neighbou
     assert fitted.guarantee_.epsilon <= 1
     assert fitted.guarantee_.neighbours == neighbours
     assert epsilon(fitted.plan_.event, delta=1e-6, neighbours=neighbours) <= 1
-    assert "one row" in str(fitted.guarantee_)
+    assert "one row" in fitted.guarantee_.details
 
 
 def test_a_fixed_seed_invalidates_every_solvers_guarantee() -> None:

@@ -46,14 +46,14 @@ def test_a_saved_model_is_data_and_predicts_the_same(schema: Schema, tmp_path: P
     assert loaded.predict(data).tolist() == model.predict(data).tolist()
     assert loaded.guarantee == model.guarantee
     assert loaded.plan == model.plan
-    assert loaded.schema == model.schema
+    assert loaded.schema_ == model.schema_
 
 
 def test_what_the_schema_leaves_open_is_learnt_within_the_budget() -> None:
     """Open ranges and code books are learnt, shown in the schema, and paid for by the same budget."""
     schema = Schema(columns={"age": Number(), "job": Category()}, target=LABELS.target)
     model = fit_table(table(), schema, budget=BUDGET)
-    assert not model.schema.unknown
+    assert not model.schema_.unknown
     assert model.guarantee.epsilon <= 2.0
     assert "Approximate" in repr(model.plan.event)
     assert model.score(table()) > 0.85
@@ -70,7 +70,7 @@ def test_set_params_after_fit_changes_nothing_that_is_saved(tmp_path: Path) -> N
     """What a file says is of the fit: budget, relation, ranges, classes and promise, whatever was set since."""
     model = fit_table(table(), LABELS, budget=BUDGET)
     before = model.save(tmp_path / "before").read_text()
-    model.estimator.set_params(
+    model.estimator_.set_params(
         epsilon=99.0, delta=0.4, neighbours="add_remove", bounds=(-9, 9), classes=[7, 8], alpha=3.0, records=5
     )
     assert model.save(tmp_path / "after").read_text() == before
@@ -126,7 +126,7 @@ def test_the_commands_fit_and_predict(tmp_path: Path, monkeypatch: pytest.Monkey
     assert told.exit_code == 0, told.output
     assert "differentially private" in told.output
     assert "model.json" in told.output
-    record = json.loads(run.invoke(main, [*fit, "--json"]).output)
+    record = json.loads(run.invoke(main, [*fit, "--json"]).stdout)
     assert record["epsilon"] <= 1
     predicted = run.invoke(main, ["predict", "model", "table.csv"]).output.splitlines()
     assert predicted[0] == "ill"

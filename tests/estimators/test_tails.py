@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from scipy import sparse
+from sklearn.base import clone
 from tests.engines.test_fits_in_parts import in_files
 from tests.engines.test_parts import Pickled
 from tests.estimators import test_transcripts
@@ -20,7 +21,7 @@ from privet import Budget
 from privet.cli import main
 from privet.engines import Files
 from privet.errors import InvalidParameter
-from privet.estimators import LinearRegression, LogisticRegression, fit_table, load_model, plan_table
+from privet.estimators import HuberRegressor, LinearRegression, LogisticRegression, fit_table, load_model, plan_table
 from privet.preprocessing import Category, Number, Schema, Target, write_schema
 from privet.preprocessing.tails import Root
 from privet.randomness import fixed_seed_invalidates_guarantee
@@ -178,12 +179,14 @@ def test_tables_are_bent_kept_and_loaded(tmp_path: Path) -> None:
     known: Any = {"budget": budget, "random": fixed_seed_invalidates_guarantee(4)}
     model = fit_table(table, SCHEMA, tails="bend", **known)
     assert set(model.bent) == {"paid", "owed"}
-    assert model.estimator.tail_coef_.astype(bool).tolist() == [False, False, True, False, True]
+    assert model.estimator_.tail_coef_.astype(bool).tolist() == [False, False, True, False, True]
     assert model.plan == plan_table(SCHEMA, records=6_000, budget=budget, tails="bend")
     model.save(tmp_path / "bent")
     loaded = load_model(tmp_path / "bent")
     assert np.array_equal(loaded.predict(table), model.predict(table))
     assert loaded.bent == model.bent
+    assert loaded.tails == "bend"
+    assert str(loaded.summary()) == str(model.summary())
     assert '"version": 3' in (tmp_path / "bent" / "model.json").read_text(encoding="utf-8")
     plain = fit_table(table, SCHEMA, **known)
     assert model.score(table) > plain.score(table) + 0.05
@@ -192,6 +195,75 @@ def test_tables_are_bent_kept_and_loaded(tmp_path: Path) -> None:
     kept = (tmp_path / "plain" / "model.json").read_text(encoding="utf-8")
     assert '"version": 2' in kept
     assert "roots" not in kept
+
+
+def test_a_summary_names_bent_columns() -> None:
+    """With both coefficients, as the one of the column alone would mislead; nothing is said where none is bent."""
+    model = line(tails="bend").fit(X, Y)
+    said = str(model.summary())
+    first, last = model.tail_coef_[[0, 2]]
+    first_map, _, last_map = model.transforms_
+    assert f"together: x0 by {first:.5g} for x -> {first_map}, x2 by {last:.5g} for x -> {last_map}.\n" in said
+    assert [row[1] for row in model.summary().rows[:3]] == [f"{value:.5g}" for value in model.coef_]
+    assert "tail_coef_" not in str(line().fit(X, Y).summary())
+
+
+def test_a_table_is_bent_for_the_estimator_that_is_given() -> None:
+    """Unless it has intervals or a named solver, or says itself what is done about tails, which is refused."""
+    table = columns_of(X[:3_000], Y[:3_000])
+
+    def of(estimator: Any, tails: Any = "bend") -> Any:
+        known: Any = {"epsilon": 8, "delta": 1e-6, "tails": tails, "random": fixed_seed_invalidates_guarantee(4)}
+        return fit_table(table, SCHEMA, estimator, **known)
+
+    model = of(HuberRegressor())
+    assert set(model.bent) == {"paid", "owed"}
+    assert clone(model).tails == "bend"
+    for plain in (LinearRegression(inference=0.5), LinearRegression(solver="gradient")):
+        bend, clip = of(plain), of(plain, "clip")
+        assert bend.bent == {}
+        assert bend.plan == clip.plan
+        assert np.array_equal(bend.estimator_.coef_, clip.estimator_.coef_)
+    with pytest.raises(InvalidParameter, match="without tails"):
+        of(LinearRegression(tails="bend"))
+    with pytest.raises(InvalidParameter, match="tails"):
+        of(None, "log")
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("neighbours", ["replace_one", "add_remove"])
+def test_one_record_of_a_table_moves_no_release_by_more_than_is_planned(
+    neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole fits of tables with bent columns, one transcript: in fractions, and each of the releases moves."""
+    rows = np.random.default_rng(5).lognormal(0, 2, size=(test_transcripts.ROWS, 3)) * [1, 30, -1]
+    target = Target(column="y", kind="label", values=("0", "1"))
+    schema = Schema(columns={"a": Number(), "b": Number(), "c": Number(low=-1e9, high=1e9)}, target=target)
+    transcript = Transcript(monkeypatch)
+    known: Any = {"epsilon": 30, "delta": 1e-6, "neighbours": neighbours, "tails": "bend"}
+    known |= {"records": test_transcripts.ROWS} if neighbours == "add_remove" else {}
+    models = []
+
+    def fit(cells: Any) -> None:
+        more = rows if cells is None else np.vstack([cells, rows])
+        labels = ["1" if row[0] > 1 else "0" for row in rows]
+        labels = labels if cells is None else ["" if np.isnan(cells).all() else "1", *labels]
+        table = dict(zip("abc", more.T, strict=True)) | {"y": labels}
+        random = fixed_seed_invalidates_guarantee(1)
+        models.append(fit_table(table, schema, LogisticRegression(max_iter=3), random=random, **known))
+
+    bases: list[Any] = [None] if neighbours == "add_remove" else CELLS
+    found = {str(cells): transcript.of(partial(fit, cells)) for cells in [*bases, *CELLS]}
+    assert all(len(model.bent) >= 2 for model in models)
+    limits = planned(models[0])
+    most = dict.fromkeys(limits, Fraction(0))
+    for one in bases:
+        for other in CELLS:
+            for name, moved in most_moved(found[str(one)], found[str(other)]).items():
+                assert moved <= limits[name], name
+                most[name] = max(most[name], moved)
+    assert {"ranges: octaves", "usable records", "second moment 1", "gradients"} <= set(most)
+    assert all(moved > 0 for moved in most.values()), most
 
 
 def test_a_table_in_files_is_bent_as_in_memory(tmp_path: Path) -> None:
@@ -205,8 +277,8 @@ def test_a_table_in_files_is_bent_as_in_memory(tmp_path: Path) -> None:
     )
     assert here.bent
     assert here.bent == there.bent
-    assert np.array_equal(here.estimator.tail_coef_, there.estimator.tail_coef_)
-    assert np.array_equal(here.estimator.coef_, there.estimator.coef_)
+    assert np.array_equal(here.estimator_.tail_coef_, there.estimator_.tail_coef_)
+    assert np.array_equal(here.estimator_.coef_, there.estimator_.coef_)
 
 
 def test_the_command_says_which_columns_are_bent(tmp_path: Path) -> None:

@@ -20,24 +20,27 @@ from privet.arrays import IntArray
 from privet.estimators import (
     HuberRegressor,
     LinearRegression,
+    LinearSVC,
     LogisticRegression,
     PoissonRegressor,
     QuantileRegressor,
     Ridge,
+    class_defaults,
     classifiers,
     constant_defaults,
     outline,
     preparing,
     range_shares,
 )
-from privet.noise import add_gaussian
+from privet.noise import add_gaussian, add_laplace
 from privet.plan import Meter
 from privet.plan import meter as room
 from privet.preprocessing import centring, whitening
 from privet.privacy import sensitivity_factor
 from privet.problems import linear_model
 from privet.sampling import FullBatch, Strided
-from privet.solvers import constant_draws, keeping
+from privet.solvers import class_choice, class_rates, constant_draws, keeping
+from privet.solvers.class_choice import flipped
 from privet.solvers.constant_draws import drawn
 from privet.sums import glm_sum, gram_sum
 
@@ -66,6 +69,8 @@ class Transcript:
         self.sums: list[Noised] = []
         self.choices: list[int] = []
         self.scores: list[tuple[str, list[int], int]] = []
+        self.rates: list[Any] = []
+        self.counts: list[tuple[IntArray, Fraction]] = []  # of classes, and their step in units of Laplace noise
         counted = Meter._counted
 
         def named(meter: Meter, name: str) -> Any:
@@ -79,23 +84,33 @@ class Transcript:
                 self.told.append(add_gaussian(units, step=step, noise_stddev=noise_stddev, random=random))
             return self.told[place]
 
-        def chosen(name: str, scores: Any, width: int, meter: Meter, **more: Any) -> int:
+        def chosen(draw: Any, name: str, scores: Any, width: int, meter: Meter, **more: Any) -> int:
             self.scores.append((name, list(scores), width))
             place = len(self.scores) - 1
-            found = drawn(name, scores, width, meter, **more)  # which also closes the release
+            found = draw(name, scores, width, meter, **more)  # which also closes the release
             if place == len(self.choices):
                 self.choices.append(found)
             return self.choices[place]
 
+        def counted_with(units: Any, *, step: float, noise_scale: float, random: Any) -> Any:
+            self.counts.append((np.ravel(units).astype(np.int64), Fraction(step) / Fraction(noise_scale)))
+            place = len(self.counts) - 1
+            if place == len(self.rates):
+                self.rates.append(add_laplace(units, step=step, noise_scale=noise_scale, random=random))
+            return self.rates[place]
+
         patch.setattr(Meter, "_counted", named)
-        for drawing in (constant_draws, keeping):
-            patch.setattr(drawing, "drawn", chosen)
-        patch.setattr(constant_defaults, "one_row_each", lambda people, random: np.unique(people, return_index=True)[1])
+        for drawing in (constant_draws, keeping, class_choice):
+            patch.setattr(drawing, "drawn", partial(chosen, drawn))
+        patch.setattr(class_choice, "flipped", partial(chosen, flipped))
+        patch.setattr(class_rates, "add_laplace", counted_with)
+        for drawing in (constant_defaults, class_defaults):
+            patch.setattr(drawing, "one_row_each", lambda people, random: np.unique(people, return_index=True)[1])
         patch.setattr(room, "add_gaussian", heard)
         patch.setattr(preparing, "one_row_each", lambda people, random: np.unique(people, return_index=True)[1])
 
     def of(self, fit: Callable[[], Any]) -> list[Noised]:
-        self.sums, self.scores = [], []
+        self.sums, self.scores, self.counts = [], [], []
         fit()
         return self.sums
 
@@ -121,12 +136,12 @@ def planned(model: Any) -> dict[str, Fraction]:
     }
 
 
-def fitted(model: Any, cells: list[float] | None, kind: str) -> None:
+def fitted(model: Any, cells: list[float] | None, kind: str, label: float = 1.0) -> None:
     """A fit with the record in front of the others, or without it."""
     copies = 0 if cells is None else 2 if kind == "people" else 1
     X = np.vstack([np.tile(np.zeros(3) if cells is None else cells, (copies, 1)), REST])
     empty = cells is not None and np.isnan(cells).all()
-    y = np.append(np.full(copies, np.nan if empty else 1.0), REST[:, 0] > 0)
+    y = np.append(np.full(copies, np.nan if empty else label), REST[:, 0] > 0)
     given: dict[str, Any] = {}
     if kind == "weights":
         given["sample_weight"] = np.append(np.ones(copies), np.linspace(0, 1, ROWS))
@@ -381,3 +396,96 @@ def test_losses_that_are_not_cut_are_caught(monkeypatch: pytest.MonkeyPatch) -> 
     model = HuberRegressor(0.5, target_range=(-9, 9), bounds=(-4, 4), random_state=1, max_iter=2)
     with pytest.raises(AssertionError, match="part kept"):
         check_draws(model, "records", monkeypatch, DRAWN["robust"][3])
+
+
+CLASSIFIED: dict[str, tuple[Any, list[int], float, set[str]]] = {
+    "two classes alone": (LogisticRegression, [0, 1], 0.05, {"class rates"}),
+    "several alone": (LogisticRegression, [0, 1, 2], 0.05, {"constant"}),
+    "two classes": (LogisticRegression, [0, 1], 0.2, {"class rates"}),
+    "margins": (LinearSVC, [0, 1], 0.2, {"class rates"}),
+    "several": (LogisticRegression, [0, 1, 2], 0.2, {"class or model"}),
+    "several, whitened": (LogisticRegression, [0, 1, 2], 2.0, {"class or model"}),
+}
+LABELLED = [(CELLS[0], np.nan), (CELLS[3], 1.0), (CELLS[3], 0.0), (CELLS[5], 2.0), (CELLS[2], 7.0)]
+"""The record in front: empty, of either class, of one without others, of none."""
+
+
+def check_classes(model: Any, kind: str, patch: pytest.MonkeyPatch, names: set[str], *, least: Fraction) -> None:
+    """Fit each neighbour on one transcript: votes, rates and choices move by no more than they are planned for.
+
+    Each of them also moves by `least` of that or more, as a worst case is among the neighbours.
+    """
+    transcript, neighbours = Transcript(patch), model.neighbours
+    among: dict[str, list[Any]] = {"add_remove": [(None, 1.0)], "zero_out": LABELLED[:1], "replace_one": LABELLED}
+    found = {}
+    for cells, label in [*among[neighbours], *LABELLED]:
+        sums = transcript.of(partial(fitted, model, cells, kind, label))
+        found[str((cells, label))] = sums, transcript.scores, transcript.counts
+    limits, most = planned(model), dict.fromkeys(names, Fraction(0))
+    for one in among[neighbours]:
+        for other in LABELLED:
+            (sums, scores, counts), (more_sums, more_scores, more_counts) = found[str(one)], found[str(other)]
+            for name, moved in most_moved(sums, more_sums).items():
+                assert moved <= limits[name], name
+            for (name, values, width), (_, others, same) in zip(scores, more_scores, strict=True):
+                apart = [a - b for a, b in zip(values, others, strict=True)]
+                assert width == same
+                assert max(apart) - min(apart) <= width, name
+                most[name] = max(most[name], Fraction(max(apart) - min(apart), width))
+            for (units, step), (others_units, same_step) in zip(counts, more_counts, strict=True):
+                assert step == same_step
+                moved = Fraction(int(np.abs(units - others_units).sum())) * step
+                spent = Fraction(sensitivity_factor(neighbours)) / Fraction(model.plan_["class rates"].mechanism.scale)
+                assert moved <= spent, "class rates"
+                most["class rates"] = max(most["class rates"], moved / spent)
+    assert set(most) == names
+    assert all(moved >= least for moved in most.values())
+
+
+def classifying(what: str, neighbours: Any) -> Any:
+    estimator, classes, epsilon, _ = CLASSIFIED[what]
+    settings: dict[str, Any] = {"neighbours": neighbours, "random_state": 1, "max_iter": 2, "classes": classes}
+    if neighbours == "add_remove":
+        settings["records"] = ROWS
+    return estimator(epsilon * sensitivity_factor(neighbours) / 2, bounds=(-4, 4), **settings)
+
+
+VOTING = [(what, "records", each) for what in CLASSIFIED for each in RELATIONS if what != "several, whitened"]
+VOTING += [(what, "people", "replace_one") for what in CLASSIFIED if what != "margins"]
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize(("what", "kind", "neighbours"), VOTING)
+def test_one_record_moves_no_vote_by_more_than_is_planned(
+    what: str, kind: str, neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How often classes occur, which is commonest, which class or model to keep: in whole numbers; each moves."""
+    check_classes(classifying(what, neighbours), kind, monkeypatch, CLASSIFIED[what][3], least=Fraction(1, 2))
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("what", ["two classes alone", "two classes"])
+def test_labels_that_count_twice_are_caught(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above fails if a record is two in the counts of classes."""
+    monkeypatch.setattr(class_rates, "_STEP", 1.0)
+    with pytest.raises(AssertionError, match="class rates"):
+        check_classes(classifying(what, "replace_one"), "records", monkeypatch, CLASSIFIED[what][3], least=Fraction(0))
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+def test_errors_that_count_three_times_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above fails if a record's errors count three times in the choice of a class or model."""
+    right = linear_model.LinearModel.loss_sum
+
+    def thrice(self: Any, *given: Any, **more: Any) -> Any:
+        total = right(self, *given, **more)
+        return replace(total, units=3 * total.units)
+
+    monkeypatch.setattr(linear_model.LinearModel, "loss_sum", thrice)
+    with pytest.raises(AssertionError, match="class or model"):
+        check_classes(
+            classifying("several", "replace_one"), "records", monkeypatch, {"class or model"}, least=Fraction(0)
+        )

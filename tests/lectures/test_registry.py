@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -26,12 +27,14 @@ def test_no_check_is_vacuous(known: Check, finding: Callable[[str], Finding]) ->
     assert found.accepted != mutated.accepted, f"{found.sentence} / mutant: {mutated.sentence}"
     assert found.numbers
     assert found.sentence.endswith(".")
+    assert re.search(r"\d|equal", known.close(found)), "how close it comes is a number"
     claim = next(claim for claim in all_claims() if claim.id == known.id)
     assert found.accepted or claim.erratum, "what fails needs an erratum"
 
 
 def test_checks_say_what_they_do() -> None:
-    """The method of each check is one sentence."""
+    """The method of each check is one sentence, and each says what it varies and, in numbers, how close it comes."""
+    assert [known.id for known in all_checks().values() if not known.varies or known.varies.endswith(".")] == []
     assert [known.id for known in all_checks().values() if not known.method.endswith(".")] == []
 
 

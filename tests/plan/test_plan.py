@@ -12,7 +12,7 @@ from privet import Budget, glm
 from privet.accounting import Approximate, ExponentialMechanism, Gaussian, epsilon, guarantee
 from privet.clipping import Adaptive, Automatic, Clip, Declared
 from privet.errors import InvalidParameter, NoProvenBound
-from privet.plan import Bounded, Histograms, MomentSums, Plan, Release, SecondMoments, gradient_plan
+from privet.plan import Bounded, Histograms, MomentSums, Plan, Presences, Release, SecondMoments, gradient_plan
 from privet.plan.plan import whole_noise
 from privet.sampling import Cyclic, FixedSize, FullBatch, OneRecord, Poisson
 from privet.solvers import FixedHessian, solve
@@ -238,7 +238,7 @@ def test_a_plan_is_printed_as_a_table() -> None:
     assert "Poisson(sampling_rate=0.1)" in table
 
 
-@pytest.mark.parametrize("bound", [Histograms(), MomentSums(columns=2), SecondMoments(clip=0.5)], ids=repr)
+@pytest.mark.parametrize("bound", [Histograms(), MomentSums(columns=2), Presences(), SecondMoments(clip=0.5)], ids=repr)
 def test_noise_for_one_relation_is_refused_under_another(bound: Any) -> None:
     """A range made under replace_one cannot be priced under add_remove: its noise multiplier would be another."""
     made = release("range", bound=bound, noise_multiplier=4.0)
@@ -251,7 +251,9 @@ def test_noise_for_one_relation_is_refused_under_another(bound: Any) -> None:
 
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize(
-    "bound", [Clip(clip=0.3), Histograms(columns=3), MomentSums(), SecondMoments(clip=0.7)], ids=repr
+    "bound",
+    [Clip(clip=0.3), Histograms(columns=3), MomentSums(), Presences(columns=3), SecondMoments(clip=0.7)],
+    ids=repr,
 )
 def test_noise_is_never_less_than_the_event_says(bound: Any, neighbours: Any) -> None:
     """stddev ÷ sensitivity ≥ multiplier ÷ factor, in exact arithmetic: what a Gaussian event of that relation means."""

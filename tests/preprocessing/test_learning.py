@@ -56,7 +56,7 @@ def test_the_budget_is_met_and_used_up(neighbours: Neighbours) -> None:
     assert budget.epsilon * (1 - 1e-6) <= learnt.guarantee.epsilon <= budget.epsilon
     assert learnt.guarantee.neighbours == neighbours
     assert epsilon(learnt.plan.event, delta=1e-6, neighbours=neighbours) <= budget.epsilon
-    assert "one row" in str(learnt.guarantee)
+    assert "one row" in learnt.guarantee.details
     assert learnt.schema.unknown == ()
     assert learnt.schema.columns["sex"] == SCHEMA.columns["sex"]
     assert learnt.schema.columns["job"] == Category(values=("baker", "smith", "tinker"))

@@ -122,7 +122,7 @@ def test_the_words_carry_the_whole_statement(neighbours: Neighbours) -> None:
     """The text begins with the full guarantee, has a line a rate, and every percentage is rounded to the safe side."""
     told = meaning(Gaussian(noise_multiplier=5.0) * 3, delta=1e-6, neighbours=neighbours, prior=0.1)
     text = str(told)
-    assert text.startswith(str(told.guarantee))
+    assert text.startswith(told.guarantee.details)
     assert text.count("false alarm") == len(told.attacks) == 4
     assert "reveals everything with probability 1e-06" in text
     assert "a belief of 10 %" in text

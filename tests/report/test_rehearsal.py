@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
-from privet.errors import InvalidParameter
+from privet.errors import FixedSeed, InvalidParameter
 from privet.estimators import LinearRegression, LogisticRegression
 from privet.report import rehearse
 
@@ -43,3 +44,13 @@ def test_nothing_to_rehearse_is_refused(bad: dict[str, Any]) -> None:
     """Without rows, records or runs there is no forecast."""
     with pytest.raises(InvalidParameter, match="public rows"):
         rehearse(LinearRegression(), X, X[:, 0], **bad)
+
+
+def test_a_seed_is_no_matter_on_public_rows() -> None:
+    """A rehearsal does not warn of a fixed seed, which a fit of private rows does."""
+    model = LogisticRegression(bounds=(-1, 1), classes=[False, True], random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FixedSeed)
+        rehearse(model, X, X[:, 0] > 0, records=500, epsilons=[5.0], runs=1)
+        with pytest.raises(FixedSeed):
+            model.fit(X, X[:, 0] > 0)

@@ -191,7 +191,7 @@ def test_the_guarantee_is_pure_and_a_fixed_seed_invalidates_it() -> None:
     problem = median([0.3] * 50)
     kept = exponential_mechanism(problem, epsilon=0.7, pieces=8).guarantee
     assert (kept.epsilon, kept.delta, kept.neighbours, kept.invalidated) == (0.7, 0.0, "replace_one", "")
-    assert "(0.7, 0)-differentially private" in str(kept)
+    assert "(0.7, 0)-differentially private" in kept.details
     seeded = exponential_mechanism(problem, epsilon=0.7, pieces=8, random=fixed_seed_invalidates_guarantee(1)).guarantee
     assert math.isinf(seeded.epsilon)
     assert str(seeded).startswith("NOT PRIVATE: fixed seed")

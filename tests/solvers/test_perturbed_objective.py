@@ -186,7 +186,7 @@ def test_guarantee_meets_the_budget(neighbours: Neighbours, budget: Budget) -> N
     problem = regression()
     result = objective_perturbation(problem, budget=budget, neighbours=neighbours, records=400, radius=3.0)
     assert 0.999 * budget.epsilon < result.guarantee.epsilon <= budget.epsilon
-    assert "certified" in str(result.guarantee)
+    assert "certified" in result.guarantee.details
     event = result.plan.event
     assert isinstance(event, Under)
     event = event.event

@@ -111,5 +111,5 @@ def test_a_run_with_copies_has_the_same_plan_and_names_what_it_assumes() -> None
             run.step(batch)
         runs.append(run)
     assert runs[0].plan == runs[1].plan
-    assert "augmentation" in str(runs[1].guarantee)
-    assert "augmentation" not in str(runs[0].guarantee)
+    assert "augmentation" in runs[1].guarantee.details
+    assert "augmentation" not in runs[0].guarantee.details

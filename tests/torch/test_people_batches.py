@@ -138,8 +138,8 @@ def test_a_run_of_people_promises_something_about_people(tmp_path: Path) -> None
     assert run.plan["gradients"].sampling.batch_size(100) == 20.0
     for batch in run:
         run.step(batch)
-    assert "user-level" in str(run.guarantee)
-    assert "mean over all rows" in str(run.guarantee)
+    assert "user-level" in run.guarantee.details
+    assert "mean over all rows" in run.guarantee.details
     run.save(tmp_path / "last.pt")
     model = nn.Linear(3, 2)
     data = (torch.zeros(100, 3), torch.zeros(100, dtype=torch.long))

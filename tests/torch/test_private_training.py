@@ -79,10 +79,10 @@ def test_the_guarantee_is_the_plan_s_and_says_what_it_rests_on() -> None:
     run = trained(training(random=None))
     assert 1.99 < run.guarantee.epsilon <= 2.0
     assert run.guarantee.delta == 1e-6
-    said = str(run.guarantee)
+    said = run.guarantee.details
     for words in ("idealised Gaussian", "float sums", "by itself", "shapes and types", "clipped to norm 1", "Poisson"):
         assert words in said
-    assert "shapes" not in str(training(example=(torch.zeros(3), torch.tensor(0))).guarantee)
+    assert "shapes" not in training(example=(torch.zeros(3), torch.tensor(0))).guarantee.details
     assert "NOT PRIVATE" in str(training(random=fixed_seed_invalidates_guarantee(1)).guarantee)
 
 
@@ -340,7 +340,7 @@ def test_a_loader_is_charged_once_a_pass_and_told_so(shuffle: bool, drop_last: b
         run = training(loader, steps=None, batch_size=None, epochs=3)
     noise = run.plan["gradients"].noise_multiplier
     assert run.plan.event == Gaussian(noise_multiplier=noise) * 3
-    assert "loader's order" in str(run.guarantee)
+    assert "loader's order" in run.guarantee.details
     read: list[int] = []
     for batch in run.epoch():
         read.extend(batch._indices)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from privet import _html
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS, THEOREMS
 from privet.accounting.query import epsilon
@@ -50,6 +51,11 @@ class Comparison:
             value = "–" if row.epsilon is None else up(row.epsilon)
             lines.append(f"  {row.accountant:<10}{value:>14}   {row.note or row.theorem}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [(r.accountant, "–" if r.epsilon is None else up(r.epsilon), r.note or r.theorem) for r in self.rows]
+        title = f"epsilon at delta = {self.delta:g}, {self.neighbours}"
+        return _html.table(rows, head=("accountant", "epsilon", "theorem"), title=title)
 
 
 def compare(run: ev.Event, delta: float, *, neighbours: Neighbours) -> Comparison:

@@ -12,7 +12,7 @@ from privet.accounting.attained import attained
 from privet.accounting.contour.integral import NOTHING
 from privet.accounting.pairs.dominating import directions, has_allocation, has_range, known_by_moments_only
 from privet.accounting.selection import selection, sole_search
-from privet.accounting.words import assumptions, description
+from privet.accounting.words import assumptions, description, in_short
 from privet.errors import InvalidParameter, LooseBound, NoProvenBound, PrivetError
 from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, check_neighbours
 
@@ -92,7 +92,7 @@ def bounds(
 
 
 def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: str = "auto") -> Guarantee:
-    """The promise of a run as a value whose `str` is a sentence to sign, with what it rests on.
+    """The promise of a run as a value: one line as `str`, and with what it rests on, a sentence to sign, as `details`.
 
     Examples
     --------
@@ -111,6 +111,7 @@ def guarantee(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant
         theorem=THEOREMS[name],
         lower=_proven(found, run, neighbours, accountant, delta, None),
         sampling=description(run, neighbours),
+        releases=in_short(run, neighbours),
         assumptions=(
             *assumptions(run, neighbours),
             *([_ROUNDING] if name in ("contour", "fourier", "allocation") else []),

@@ -20,6 +20,50 @@ def description(run: ev.Event, neighbours: Neighbours) -> str:
     )
 
 
+def in_short(run: ev.Event, neighbours: Neighbours) -> str:
+    """What ran, in a few words: how often what kind of noise, without its parameters.
+
+    Examples
+    --------
+    >>> in_short(ev.Gaussian(noise_multiplier=4.0) * 40 + ev.Gaussian(noise_multiplier=9.0) * 3, "replace_one")
+    '43 releases of Gaussian noise'
+    """
+    counts: dict[str, int] = {}
+    for leaf, count in leaves(run, neighbours):
+        kind = _kind(leaf)
+        counts[kind] = counts.get(kind, 0) + count
+    parts = [f"{count:,} release{'s' if count > 1 else ''} of {kind}" for kind, count in counts.items()]
+    return " and ".join(parts) if len(parts) < 3 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
+
+
+def _kind(leaf: ev.Event) -> str:
+    match leaf:
+        case ev.Gaussian() | ev.DiscreteGaussian():
+            return "Gaussian noise"
+        case ev.Laplace() | ev.DiscreteLaplace():
+            return "Laplace noise"
+        case ev.ExponentialMechanism():
+            return "the exponential mechanism"
+        case ev.RandomizedResponse() | ev.KaryResponse():
+            return "randomised answers"
+        case ev.Pure() | ev.Approximate() | ev.ZeroConcentrated():
+            return "a declared cost"
+        case ev.PoissonSampled(event=inner):
+            return f"{_kind(inner)} on Poisson batches"
+        case ev.FixedSizeSampled(event=inner):
+            return f"{_kind(inner)} on batches of fixed size"
+        case ev.Allocated(event=inner):
+            return f"{_kind(inner)} on batches that records choose"
+        case ev.NegativeBinomialTrials() | ev.PoissonTrials():
+            return "the best of a random number of trials"
+        case ev.Composed() | ev.Repeated():
+            kinds = dict.fromkeys(_kind(part) for part, _ in leaves(leaf))
+            return " and ".join(kinds)
+        case ev.Under(event=inner):
+            return _kind(inner)
+    return type(leaf).__name__
+
+
 def _words(leaf: ev.Event, neighbours: Neighbours) -> str:
     match leaf:
         case ev.Gaussian(noise_multiplier=noise):

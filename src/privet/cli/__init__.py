@@ -8,6 +8,7 @@ privet profile     privet.accounting.profile
 privet meaning     privet.report.meaning
 privet fit         privet.estimators.fit_table
 privet predict     privet.estimators.load_model
+privet show        privet.estimators.TableModel.summary
 privet schema      privet.preprocessing.schema_skeleton
 privet lectures    privet.lectures.look_up, .check_for
 """

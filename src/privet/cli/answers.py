@@ -13,14 +13,14 @@ import click
 
 from privet.accounting.event_json import to_json
 from privet.accounting.events import Event
-from privet.errors import LooseBound, PrivetError, SmallEffectiveSample
+from privet.errors import LooseBound, PrivetError, RepeatedFit, SchemaMisfit, SmallEffectiveSample
 from privet.privacy import Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_REMARKS: tuple[type[Warning], ...] = (LooseBound, SmallEffectiveSample)
+_REMARKS: tuple[type[Warning], ...] = (LooseBound, RepeatedFit, SchemaMisfit, SmallEffectiveSample)
 
 
 class Refusal(click.ClickException):

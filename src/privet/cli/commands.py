@@ -16,7 +16,7 @@ from privet.accounting.events import Event, Repeated
 from privet.cli.answers import Answers, answer, draw, guarantee_record
 from privet.cli.lectures import lectures
 from privet.cli.options import accountant_option, json_option, one_run, plot_option, run_of, step_of, step_options
-from privet.cli.training import fit, plan, predict, schema
+from privet.cli.training import fit, plan, predict, schema, show
 from privet.privacy import Guarantee, Neighbours, check_epsilon, down, up, words
 
 _LEAST = 1e-300
@@ -49,7 +49,7 @@ def epsilon(
         lambda: report.steps_figure(step, steps=steps, delta=delta, neighbours=neighbours, accountants=[accountant]),
         plot,
     )
-    answer(str(promise), guarantee_record(promise, run), as_json=as_json)
+    answer(promise.details, guarantee_record(promise, run), as_json=as_json)
 
 
 @main.command(epilog="Python: privet.accounting.delta(run, epsilon=..., neighbours=...)")
@@ -105,7 +105,7 @@ def noise(
     multiplier = accounting.calibrate(family, epsilon=epsilon, delta=delta, neighbours=neighbours)
     run = family(multiplier)
     promise = accounting.guarantee(run, delta=delta, neighbours=neighbours)
-    text = f"A noise multiplier of {up(multiplier, 7)} (noise standard deviation ÷ clip) is enough. {promise}"
+    text = f"A noise multiplier of {up(multiplier, 7)} (noise standard deviation ÷ clip) is enough. {promise.details}"
     draw(lambda: report.profile_figure(run, neighbours=neighbours, mark=(epsilon, delta)), plot)
     answer(text, {"noise_multiplier": multiplier} | guarantee_record(promise, run), as_json=as_json)
 
@@ -205,5 +205,5 @@ def _round_grid(end: float) -> NDArray[np.float64]:
     return np.array([round(step * place, 12) for place in range(math.ceil(end / step) + 1)])
 
 
-for _command in (fit, lectures, plan, predict, schema):
+for _command in (fit, lectures, plan, predict, schema, show):
     main.add_command(_command)

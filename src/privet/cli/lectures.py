@@ -63,6 +63,7 @@ def check(claims: tuple[str, ...], full: bool, as_json: bool) -> None:
     record = _records(chosen)
     for row, finding in zip(record["claims"], findings, strict=True):
         row |= {"verdict": finding.verdict, "sentence": finding.sentence, "numbers": finding.numbers}
+        row |= {"close": check_for(row["id"]).close(finding)}
     lines = [_told(c, f, numbers=len(chosen) <= _FEW) for c, f in zip(chosen, findings, strict=True)]
     answer("\n".join([*lines, _count(findings)]), record | {"full": full}, as_json=as_json)
 
@@ -73,15 +74,14 @@ def _records(claims: tuple[Claim, ...] | list[Claim]) -> dict[str, Any]:
     for claim in claims:
         lecture = {"lecture": claim.lecture.key, "author": claim.lecture.author, "title": claim.lecture.title}
         own = {name: getattr(claim, name) for name in _FIELDS}
-        rows.append({"id": claim.id, **lecture, **own, "method": _method(claim, "")})
+        known = all_checks()[claim.id]
+        how = {"method": known.method, "varies": known.varies, "mutant": dict(known.mutant)}
+        rows.append({"id": claim.id, **lecture, **own, **how})
     return {"format": FORMAT, "claims": rows}
 
 
-def _method(claim: Claim, otherwise: str) -> str:
-    return all_checks()[claim.id].method if claim.id in all_checks() else otherwise
-
-
 def _shown(claim: Claim) -> str:
+    known = all_checks()[claim.id]
     parts = {
         "lecture": f"{claim.lecture} ({claim.lecture.key})",
         "place": f"{claim.place} ({claim.kind})",
@@ -89,7 +89,9 @@ def _shown(claim: Claim) -> str:
         "formula": claim.formula,
         "realised by": ", ".join(claim.realised_by),
         "erratum": claim.erratum or "none",
-        "check": _method(claim, "none yet"),
+        "check": known.method,
+        "varies": known.varies,
+        "mutant": ", ".join(f"{name} = {value:g}" for name, value in known.mutant.items()) + " turns the verdict",
     }
     rows = [_wrapped(f"{name:<12} {text}", 13) for name, text in parts.items()]
     return "\n".join([f"Claim {claim.id}", *rows, f"Run it: privet lectures check {claim.id}"])
@@ -97,7 +99,8 @@ def _shown(claim: Claim) -> str:
 
 def _told(claim: Claim, finding: Finding, *, numbers: bool) -> str:
     head = f"{claim.id:>3}  {_WORDS[finding.verdict]:<12}  {claim.lecture.key}, {claim.place}: {finding.sentence}"
-    rows = [_wrapped(head, 19)]
+    known = check_for(claim.id)
+    rows = [_wrapped(head, 19), _wrapped(f"{'':19}Varied: {known.varies}. Close: {known.close(finding)}.", 19)]
     if numbers:
         rows += [f"{'':19}{name} = {value:.10g}" for name, value in finding.numbers.items()]
     return "\n".join(rows)

@@ -34,6 +34,10 @@ _tails = click.option(
     show_default=True,
     help="What is done about long tails: values are kept to their range, or a bent column is added.",
 )
+_UNNAMED = (
+    "a column of the table has no name, as the index that pandas' to_csv() writes: it is ignored. Use "
+    "to_csv(index=False) to leave it out."
+)
 _table = click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a folder, or a pattern of several
 
@@ -63,6 +67,11 @@ _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a 
 )
 @click.option("--scheduler", help="The address of the Dask scheduler, e.g. tcp://host:8786.")
 @click.option("--cache", type=click.Path(file_okay=False), help="Folder for encoded rows, which nobody else may read.")
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False),
+    help="File of what was released so far: the same command, after the process was killed, goes on from it.",
+)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the model.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def fit(
@@ -78,11 +87,13 @@ def fit(
     engine: str,
     scheduler: str | None,
     cache: str | None,
+    journal: str | None,
     out: Path,
     as_json: bool,
 ) -> None:
     """Train a private linear model of CSV or Parquet files, and say what that promises."""
     from privet.estimators import fit_table  # scikit-learn takes a second to import
+    from privet.estimators.model_file import warn_of_refit
     from privet.preprocessing import read_schema
 
     facts = read_schema(schema_file)
@@ -92,20 +103,22 @@ def fit(
             f'Write target = {{ column = "{target}", kind = "label", values = [...] }} in the schema.'
         )
     budget = Budget(epsilon=epsilon, delta=delta)
-    rows = _opened(table, engine, scheduler, cache)
+    rows = _opened(table, engine, scheduler, cache, journal)
+    _note_unnamed(table)
+    warn_of_refit(out)
     known: dict[str, Any] = {"neighbours": neighbours, "records": records, "groups": groups, "tails": tails}
     model = fit_table(rows, facts, budget=budget, **known)
     saved = model.save(out)
-    learnt = learnt_facts(facts, model.schema)
+    learnt = learnt_facts(facts, model.schema_)
     bent = {name: str(root) for name, root in model.bent.items()}
     record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved), "learnt": learnt}
     record |= {"bent": bent} if bent else {}
     said = "".join(f"\nLearnt: {name} {_words(found)}." for name, found in learnt.items())
     said += "".join(f"\nBent: {name} has a second column, {root}." for name, root in bent.items())
-    answer(f"{model.guarantee}{said}\nModel written to {saved}.", record, as_json=as_json)
+    answer(f"{model.guarantee.details}{said}\nModel written to {saved}.", record, as_json=as_json)
 
 
-def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) -> Any:
+def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None, journal: str | None) -> Any:
     """The path of files; or files with the engine that reads them."""
     from privet.engines import Engine, Files, Stream
     from privet.engines.files import as_files
@@ -118,12 +131,12 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) 
     files = as_files(table)
     if files is None and not table.is_file():
         raise click.BadParameter(f"{str(table)!r} is no file.", param_hint="'TABLE'")
-    if files is None and (engine != "stream" or cache is not None):
+    if files is None and (engine != "stream" or cache is not None or journal is not None):
         raise InvalidParameter(
-            "Expected Arrow for --engine and --cache, got none: files are then read into memory. Use pip install "
+            "Expected Arrow for --engine, --cache and --journal, got none: files are read into memory. Use pip install "
             "'privet[tables]', or leave them out."
         )
-    if files is None or (engine == "stream" and cache is None):
+    if files is None or (engine == "stream" and cache is None and journal is None):
         return table  # in memory without Arrow, and for what is not done on files
     where: Engine = Stream()
     if scheduler is not None:
@@ -146,7 +159,16 @@ def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None) 
         from privet.engines.spark_engine import SparkEngine
 
         where = SparkEngine(SparkSession.builder.getOrCreate())
-    return Files(table, engine=where, cache=cache)
+    return Files(table, engine=where, cache=cache, journal=journal)
+
+
+def _note_unnamed(table: Path) -> None:
+    """Say that a column of a CSV file has no name, and is passed over."""
+    from privet.data.tables import header
+    from privet.engines.sources import PARQUET
+
+    if table.is_file() and not table.name.endswith(PARQUET) and "" in (header(table) or []):
+        click.echo(f"Note: {_UNNAMED}", err=True)
 
 
 def learnt_facts(given: Any, found: Any) -> dict[str, Any]:
@@ -207,7 +229,7 @@ def predict(model: Path, table: Path, proba: bool) -> None:
     from privet.estimators import load_model
 
     loaded = load_model(model)
-    target = loaded.schema.target
+    target = loaded.schema_.target
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if proba:
         odds = loaded.predict_proba(table).tolist()
@@ -215,6 +237,24 @@ def predict(model: Path, table: Path, proba: bool) -> None:
         return
     values = loaded.predict(table).tolist()
     writer.writerows([[inert(target.column if target is not None else "target")], *([inert(v)] for v in values)])
+
+
+@click.command(cls=Answering, epilog="Python: privet.estimators.load_model(folder).summary()")
+@click.argument("model", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+def show(model: Path, as_json: bool) -> None:
+    """Show a saved model: its coefficients by name, what was learnt, and what it promises."""
+    from privet.estimators import load_model
+
+    loaded = load_model(model)
+    told = loaded.summary()
+    rows = [dict(zip(("name", *told.head[1:]), row, strict=True)) for row in told.rows]
+    promise = guarantee_record(loaded.guarantee, loaded.plan.event)
+    answer(
+        f"{str(told).removesuffix(f'Guarantee: {loaded.guarantee}')}{loaded.guarantee.details}",
+        {"title": told.title, "coefficients": rows, "notes": list(told.notes), **promise},
+        as_json=as_json,
+    )
 
 
 def inert(cell: Any) -> Any:
@@ -232,7 +272,8 @@ def schema(table: Path, target: str | None, as_json: bool) -> None:
     from privet.data.tables import header
     from privet.preprocessing import schema_skeleton
 
-    names = header(table) or []
+    names = [name for name in header(table) or [] if name]
+    _note_unnamed(table)
     if as_json:
         click.echo(json.dumps({"columns": names, "target": target}))
         return

@@ -205,12 +205,27 @@ def _arrow_cells(column: Any) -> Cells:
     if is_of(column, "pyarrow", "DictionaryArray") and _arrow_type(column.type.value_type) == "text":
         return Coded(_arrow_cells(column.dictionary), _arrow_array(column.indices.fill_null(-1)))  # type: ignore[arg-type]
     try:
+        if types.is_string(column.type) or types.is_large_string(column.type):
+            return _arrow_texts(column)
         objects: list[Any] = column.to_pylist()
         return objects
     except UnicodeDecodeError:  # which quotes a text that is no UTF-8, as others may have written it
         pass
     raw = column.cast(sys.modules["pyarrow"].large_binary()).to_pylist()
     return [None if cell is None else cell.decode("utf-8", errors="replace") for cell in raw]  # as in a CSV file
+
+
+def _arrow_texts(column: Any) -> Coded:
+    """Texts as codes into those that occur, so that each of them is decoded once."""
+    found = column.dictionary_encode()
+    if is_of(column, "pyarrow", "ChunkedArray"):
+        found = found.unify_dictionaries()
+        parts = found.chunks
+        codes = [part.indices.fill_null(-1).to_numpy(zero_copy_only=False) for part in parts]
+        texts = parts[0].dictionary.to_pylist() if parts else []
+        return Coded(texts, np.concatenate([np.empty(0, dtype=np.int64), *codes]).astype(np.int64))
+    codes = found.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Coded(found.dictionary.to_pylist(), np.asarray(codes, dtype=np.int64))
 
 
 def _arrow_array(column: Any) -> NDArray[Any]:

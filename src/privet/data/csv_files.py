@@ -90,7 +90,7 @@ def _taking(reader: Reader) -> Callable[[Sequence[str]], NDArray[Any]]:
         try:
             found = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
         except ValueError:  # it quotes the first that is none
-            found = None  # type: ignore[assignment]
+            found = None
         if found is None:
             return each(cells)
         found[np.isinf(found)] = np.nan

@@ -11,15 +11,18 @@ from typing import TypeVar
 
 from privet.engines.encoded_part import close_parts
 from privet.engines.half_folders import clear_halves, half_folder
+from privet.engines.live_folders import clear_dead, held, lock_of, locks_in
 from privet.engines.part import private_folder
 
 _Found = TypeVar("_Found")
+_PREFIX = "privet-"
 
 
 class Cache:
     """A folder for the encoded rows of one table, in the folder that the user names; None for one of the system's.
 
-    With `keep`, the rows stay when the program ends. What a killed encoder left is removed by the next one.
+    With `keep`, the rows stay when the program ends. Otherwise they are deleted; those of a program that was killed, by
+    the next one on this machine that uses the folder, as their lock died with it.
 
     Examples
     --------
@@ -33,12 +36,16 @@ class Cache:
 
     def __init__(self, folder: str | os.PathLike[str] | None, *, keep: bool = False) -> None:
         self._root = folder
-        root = Path(tempfile.mkdtemp(prefix="privet-")) if folder is None else private_folder(folder)
-        if folder is not None:
+        if folder is None:
+            clear_dead(locks_in(Path(tempfile.gettempdir()), _PREFIX))
+            root = gone = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            self.folder = root / uuid.uuid4().hex
+        else:
+            root = private_folder(folder)
             clear_halves(root)
-        self.folder = root / uuid.uuid4().hex
-        gone = root if folder is None else self.folder
-        self._finalizer = weakref.finalize(self, _remove, gone, os.getpid()) if not keep else None
+            clear_dead(locks_in(root))
+            self.folder = gone = root / uuid.uuid4().hex
+        self._finalizer = None if keep else weakref.finalize(self, _remove, gone, held(lock_of(gone)), os.getpid())
 
     def made(self, make: Callable[[Path], _Found]) -> _Found:
         """What `make` returns, which fills an empty folder; it takes its name when all is there."""
@@ -58,6 +65,9 @@ class Cache:
             self._finalizer()
 
 
-def _remove(folder: Path, owner: int) -> None:
+def _remove(folder: Path, lock: int | None, owner: int) -> None:
     if os.getpid() == owner:  # not in a process that was forked off
         shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            lock_of(folder).unlink(missing_ok=True)
+            os.close(lock)

@@ -86,9 +86,9 @@ def csv_parts(
     >>> import tempfile
     >>> from privet.engines import Stream
     >>> from privet.engines.raw_files import mapped_batch
-    >>> file = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> file, cache = Path(tempfile.mkdtemp()) / "people.csv", Cache(None)  # which must live as long as the parts
     >>> _ = file.write_text("age,job,note\n31,baker,a\nJane Doe,,b\n", encoding="utf-8")
-    >>> (part,) = csv_parts([str(file)], Stream(), Cache(None), columns=["age"], beside=["job"], texts=["job"])
+    >>> (part,) = csv_parts([str(file)], Stream(), cache, columns=["age"], beside=["job"], texts=["job"])
     >>> mapped_batch(part).to_pylist()
     [{'age': 31.0, 'job': 'baker'}, {'age': nan, 'job': ''}]
     """

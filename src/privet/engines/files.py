@@ -10,8 +10,9 @@ from typing import Any
 from privet.engines.cache import Cache
 from privet.engines.csv_cells import csv_parts
 from privet.engines.engine import Engine, Stream
-from privet.engines.part import Part
+from privet.engines.part import Part, told_apart
 from privet.engines.sources import PARQUET, are_csv, source_parts, table_files
+from privet.errors import InvalidParameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Files:
     engine : where the work is done; this process by default
     cache : a folder that nobody else may read, for encoded rows; the system's for temporary files by default
     keep : whether they stay there afterwards
+    journal : a file of what a fit has released so far, made if it is not there: the same fit, called again after the
+        process was killed, goes on from it. For files that do not change in between
 
     Examples
     --------
@@ -38,6 +41,7 @@ class Files:
     engine: Engine = field(default_factory=Stream, kw_only=True)
     cache: str | os.PathLike[str] | None = field(default=None, kw_only=True)
     keep: bool = field(default=False, kw_only=True)
+    journal: str | os.PathLike[str] | None = field(default=None, kw_only=True)
 
     def opened(
         self, *, columns: Sequence[str] | None = None, beside: Sequence[str] = (), texts: Sequence[str] = ()
@@ -52,6 +56,7 @@ class Files:
             files = table_files(files)
             text = are_csv(files)
             parts = [] if text else source_parts(files)
+        self.kept()  # refuses a journal for what is no file
         cache = Cache(self.cache, keep=self.keep)
         self.engine.check(cache.folder.parent)
         if text:
@@ -59,6 +64,16 @@ class Files:
         if not _named(files):
             parts = source_parts(self.engine.store(files, cache.folder))  # deleted with the cache, or kept
         return parts, cache
+
+    def kept(self, settings: str = "") -> dict[str, Any]:
+        """The journal, if there is one, and what must be the same when a fit goes on from it: settings, and files."""
+        if self.journal is None:
+            return {}
+        if not _named(self.paths):
+            raise InvalidParameter(f"""Expected files for a fit with a journal, got {type(self.paths).__name__}: what a
+                frame is worked out to a second time need not be the same rows. Store it first: engine.store(frame,
+                folder).""")
+        return {"journal": self.journal, "of": f"{settings} {told_apart(table_files(self.paths))}"}
 
     def __repr__(self) -> str:
         what = repr(self.paths) if _named(self.paths) else type(self.paths).__name__

@@ -51,15 +51,17 @@ class Total:
         return f"Total({self.ask!r})"
 
 
-def each_part(work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+def each_part(work: Callable[[Any], Any], parts: Sequence[Any], *, at_once: int | None = None) -> list[Any]:
     """work(part) for each part, in their order: in as many threads as there may be, or in one, with theirs inside.
+
+    `at_once` is how many threads are wanted at most, where the work has some of its own.
 
     Examples
     --------
     >>> each_part(len, ["a", "bc"])
     [1, 2]
     """
-    workers = min(len(parts), most_threads())
+    workers = min(len(parts), most_threads() if at_once is None else at_once)
     if workers < 2:
         return [work(part) for part in parts]
 
@@ -82,7 +84,9 @@ class Encode:
     folder: str
 
     def __call__(self, sources: Sequence[Part]) -> list[tuple[Part, int]]:
-        return [each for found in each_part(self._one, sources) for each in found]
+        # Arrow decodes with threads of its own; where both have one for each core they wait for each other's memory
+        at_once = max(1, most_threads() // 2)
+        return [each for found in each_part(self._one, sources, at_once=at_once) for each in found]
 
     def _one(self, source: Part) -> list[tuple[Part, int]]:
         source.check()

@@ -7,12 +7,14 @@ LogisticRegression(bounds=(0, 1))
 
 from privet.estimators.classifiers import LinearSVC, LogisticRegression
 from privet.estimators.counts import PoissonRegressor
+from privet.estimators.fit_table import fit_table, plan_table
 from privet.estimators.folds import IndependentFolds
 from privet.estimators.intervals import Intervals
 from privet.estimators.model_file import load_model
 from privet.estimators.regressors import HuberRegressor, LinearRegression, QuantileRegressor, Ridge
 from privet.estimators.search import PrivateSearchCV
-from privet.estimators.table_model import TableModel, fit_table, plan_table
+from privet.estimators.summary import Summary
+from privet.estimators.table_model import TableModel
 
 __all__ = [
     "HuberRegressor",
@@ -25,6 +27,7 @@ __all__ = [
     "PrivateSearchCV",
     "QuantileRegressor",
     "Ridge",
+    "Summary",
     "TableModel",
     "fit_table",
     "load_model",

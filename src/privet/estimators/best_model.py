@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from privet.arrays import Vector
+from privet.estimators.summary import Speaking, Summary, summarised
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -19,7 +20,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class BestModel:
+class BestModel(Speaking):
     """What a fitted search passes on to `best_estimator_`."""
 
     best_estimator_: Any
@@ -28,6 +29,10 @@ class BestModel:
     def _best(self) -> Any:
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
+
+    def summary(self) -> Summary:
+        """The best model's, under the guarantee of the whole search."""
+        return summarised(self._best)
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from privet.data.cells import Reader
 from privet.data.classes import class_book
 from privet.data.elsewhere import each_alone
 from privet.errors import InvalidParameter
+from privet.estimators.class_defaults import ClassConstants
 from privet.estimators.hinges import hinges
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.linear import PrivateLinearModel
@@ -27,6 +28,7 @@ from privet.losses import LogisticLoss, Loss, MultinomialLoss, SmoothedHingeLoss
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import Scaling
 from privet.preprocessing.whitening import Whitening
+from privet.solvers.class_rates import ClassRates
 from privet.solvers.score_model import mean_odds
 
 _RARE = 10.0  # standard deviations a column that the rarest class must be for classes to be balanced by weights
@@ -35,7 +37,7 @@ _COUNT_SHARE = 0.01  # of the budget, spent on how often each class occurs, if t
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearClassifier(ClassifierMixin, ClassConstants, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
     """Shared by the classifiers; not to be used by itself."""
 
     classes: Any = None
@@ -47,7 +49,8 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         return tags
 
     def _own_releases(self, noise: Callable[[float], float], classes: int, draw: float) -> tuple[Release, ...]:
-        return (class_count_release(classes, noise(_COUNT_SHARE)),) if self._is_balanced else ()
+        own = (class_count_release(classes, noise(_COUNT_SHARE)),) if self._is_balanced else ()
+        return own + ((ClassRates(classes=classes, neighbours=self.neighbours).release(draw),) if draw else ())
 
     @property
     def _is_balanced(self) -> bool:
@@ -105,7 +108,6 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
         return listed
 
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
-        declared = () if self.classes is not None else ("the list of classes, read off the labels, is public",)
         weights = data.weights
         values: Vector | None = None
         assumptions: tuple[str, ...] = ()
@@ -126,9 +128,10 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
             self.class_weight_ = dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))
             own = each_alone(class_weights, data.target, factors if shift is None else np.ones_like(factors))
             values = own if values is None else own * values
-        loss, stated = self._loss(len(self.classes_)), (*declared, *assumptions)
+        loss, stated = self._loss(len(self.classes_)), (*self._said_public, *assumptions)
         found = Posed(labels=data.target, loss=loss, weights=values, bend=1 / most, assumptions=stated)
-        return replace(found, typical_weight=average, shift=shift, shift_unsure=unsure)
+        rates = self._learnt_rates(data, meter)
+        return replace(found, typical_weight=average, shift=shift, shift_unsure=unsure, rates=rates)
 
     def _shifts(self, rarest: float, columns: int) -> bool:
         """Whether classes are balanced by intercepts after a fit that counts all records alike.

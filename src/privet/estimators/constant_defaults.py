@@ -2,17 +2,20 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privet.arrays import Vector
 from privet.data import one_row_each
 from privet.estimators.bending import keep_scaling
+from privet.estimators.class_defaults import lone_class
 from privet.estimators.defaults import Task
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import given_scaling, scaling_from
 from privet.privacy import sensitivity_factor
+from privet.solvers.class_choice import ClassVote
+from privet.solvers.class_rates import ClassRates
 from privet.solvers.constant_draws import IntervalDraw, MeanDraw, QuantileDraw
 from privet.solvers.keeping import Keeping
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from privet.estimators.outline import Outline, Size
     from privet.estimators.preparing import Records
 
-ConstantDraw = MeanDraw | QuantileDraw
+ConstantDraw = MeanDraw | QuantileDraw | ClassRates | ClassVote
 CONSTANT = "constant"
 # Effective sample size, and that a column, below both of which only the constant is learnt; a regression is Huber's.
 _FEW: dict[Task, tuple[float, float]] = {"regression": (20.0, 2.0), "quantile": (20.0, 2.0), "counts": (36.0, 4.0)}
@@ -40,30 +43,6 @@ _SPENT = 0.5 / (0.2**2 + 0.15**2 + 0.1**2 + 0.2**2)  # at most, of what sums cou
 _ROOM = 3.3  # half the range, in distances from the location that two thirds are within
 _LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, where no range is declared
 _TAIL = 8.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
-
-
-class ConstantModel:
-    """What a model says of the constant that it would be alone, if it `_draws` any."""
-
-    _draws: ClassVar[bool] = False
-    _loyal: ClassVar[bool] = False  # whether its target's range is learnt by histograms, however few records there are
-
-    def _constant_draw(self, name: str) -> ConstantDraw | None:
-        """The draw of the best constant, if there is one whatever the scale of the target."""
-        raise NotImplementedError
-
-    def _draw_constant(self, draw: Any, target: Any, ends: tuple[float, float] | None, meter: Meter) -> Any:
-        """The constant, between public ends if there are any."""
-        raise NotImplementedError
-
-    def _keep_constant(self, constant: Any, columns: int) -> None:
-        """Set the fitted attributes of a model that is a constant."""
-        raise NotImplementedError
-
-    @property
-    def _said_public(self) -> tuple[str, ...]:
-        """What is taken as public of the target."""
-        return ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +84,9 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     """The draw of the constant, if it is all that will be learnt; by public facts."""
     if model.solver != "auto" or not model.fit_intercept or model.inference or size.weighted:
         return None
+    if model._task == "binary":
+        vote = lone_class(model, size, count)
+        return None if vote is None else Alone(draw=vote)
     few, each = _FEW[model._task]
     draw, hull, worth = model._constant_draw(CONSTANT), model._ends, _worth(model, count)
     if draw is None:
@@ -230,7 +212,8 @@ def few_sentence(effective: float, *, declared: bool) -> str:
     return (
         f"Expected an effective sample size of some dozens, got {effective:.2g}: with this "
         "budget and number of records nothing can be told of the features, so the model is a constant: about the "
-        f"median, the quantile or the mean count. Use a larger epsilon, or more records.{wide}"
+        "median, the quantile or the mean count, or the commonest class. Use a larger epsilon, or more "
+        f"records.{wide}"
     )
 
 
@@ -247,4 +230,4 @@ def fit_constant(
     model._keep_constant(model._draw_constant(alone.draw, target, ends, meter), columns)
     keep_scaling(model, scaling)
     model.guarantee_ = model._stated(meter.guarantee(), (*model._said_public, *before))
-    model.plan_, model.n_iter_ = outline.plan, 1
+    model.plan_, model.n_iter_ = meter.counted, 1

@@ -35,9 +35,12 @@ class IndependentFolds:
     --------
     >>> import numpy as np
     >>> from sklearn.model_selection import cross_val_score
+    >>> from privet import Budget
     >>> from privet.estimators import IndependentFolds, LogisticRegression
+    >>> from privet.ledger import Account
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 2))
-    >>> model = LogisticRegression(epsilon=1, bounds=(-1, 1), classes=[False, True])
+    >>> account = Account(Budget(epsilon=3, delta=1e-6))                   # adds up what the three fits cost
+    >>> model = LogisticRegression(epsilon=1, bounds=(-1, 1), classes=[False, True], account=account)
     >>> cross_val_score(model, X, X[:, 0] > 0, cv=IndependentFolds(3)).mean() > 0.9
     np.True_
     """

@@ -18,15 +18,17 @@ from privet.data.cells import Reader
 from privet.data.elsewhere import ElsewhereRows, each_alone
 from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators.bending import keep_scaling, whole_coef
-from privet.estimators.constant_defaults import ConstantModel, fit_constant
+from privet.estimators.constant_defaults import fit_constant
+from privet.estimators.constant_model import ConstantModel
 from privet.estimators.defaults import Task
 from privet.estimators.doubts import Doubts, faint_columns
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
-from privet.estimators.reading import by_name, file_records, in_files, people_of, records_elsewhere
-from privet.estimators.reserving import randomness, reserve, undone_on_failure
+from privet.estimators.reading import by_name, file_records, in_files, journal_of, people_of, records_elsewhere
+from privet.estimators.reserving import begun, randomness, undone_on_failure
+from privet.estimators.summary import Speaking
 from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
@@ -39,7 +41,7 @@ _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncer
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Shared by the estimators, with the parameters that all of them have; not to be used by itself."""
 
     epsilon: float = 1.0
@@ -125,7 +127,8 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         self._check()
         because = "rates, divisors and steps follow from it"
         records = whole("records", records, because=because, use="Pass a public number of records.")
-        model = self if self.neighbours != "add_remove" or self.records is not None else self._with_guess(records)
+        known = self.neighbours != "add_remove" or self.records is not None
+        model = self if known else type(self)(**self.get_params(deep=False) | {"records": records})
         return outlined(
             model,
             Size(
@@ -137,11 +140,6 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
                 sparse=sparse,
             ),
         ).plan
-
-    def _with_guess(self, records: int) -> Self:
-        stand_in = type(self)(**self.get_params(deep=False))
-        stand_in.records = records
-        return stand_in
 
     def _class_count(self, given: int | None) -> int:
         return 2
@@ -160,17 +158,16 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
         """
         with undone_on_failure(self):
             self._check()
-            before = (*upstream(), *self._assumed(X))
+            before = (*upstream(self.account), *self._assumed(X))
             data = self._read(X, y, sample_weight, groups)
             outline = outlined(self, data.size)
             if outline.little:
                 warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
-            meter = Meter(outline.plan, random=randomness(self.random_state))
-            reserve(self.account, outline.plan, type(self).__name__, meter.random)
+            kept = journal_of(self, X, y, sample_weight, groups)
+            meter = begun(outline.plan, randomness(self.random_state), account=self.account, **kept)
             doubts = self._run(data, outline, meter, before)
             meter.finish()
-        said = doubts.sentence(self._named, exact=self.bounds_exact or bool(outline.little))
-        if said:
+        if said := doubts.sentence(self._named, exact=self.bounds_exact or bool(outline.little)):
             warnings.warn(said, SmallEffectiveSample, stacklevel=2)
         return self
 
@@ -254,29 +251,32 @@ class PrivateLinearModel(ConstantModel, BaseEstimator):  # type: ignore[misc]  #
             return Doubts()
         few = sampled(data, outline.rate, meter.random)
         data = few if outline.rate == 1 else data  # of a table in files, rows that need not be decoded again
-        learnt = learnt_scaling(self, few, outline, meter, data)
-        scaling = learnt.scaling
+        scaling = (learnt := learnt_scaling(self, few, outline, meter, data)).scaling
         posed = self._pose(data, learnt.target, meter)
         of_few = posed if few is data or outline.whitener is None else self._pose(few, learnt.target, meter)
         for geometry in outline.geometry:
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
-        whole = outline.final is not None
-        problem = prepared_problem(data, scaling, posed, alpha=self.alpha / outline.plan.count, whole=whole)
-        result = outline.solver(self, problem.loss, scaling).run(outline.plan, problem, meter=meter)
+        alpha, whole = self.alpha / outline.plan.count, outline.final is not None
+        problem = prepared_problem(data, scaling, posed, alpha=alpha, whole=whole)
+        unit = scaling.constant * scaling.shrink
+        start = self._started(posed.rates, problem.shape, unit)
+        solver, begin = outline.solver(self, problem.loss, scaling), {} if start is None else {"start": start}
+        result = solver.run(outline.plan, problem, meter=meter, **begin)  # type: ignore[arg-type]  # a descent, which has a start
         if outline.calibration is not None:
             weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
-            known = problem, result.coef, scaling.constant * scaling.shrink
-            result = replace(result, coef=outline.calibration.run(*known, meter, weight=weight))
+            result = replace(result, coef=outline.calibration.run(problem, result.coef, unit, meter, weight=weight))
         if outline.keeping is not None:
             keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
             result = replace(result, coef=keeping.run(problem, result.coef, meter))
+        if outline.classes is not None:
+            result = replace(result, coef=outline.classes.kept(problem, result.coef, start, solver, unit, meter))
         if outline.final is not None and isinstance(self, WithIntervals) and not isinstance(problem, GroupedProblem):
             keep = each_alone(posed.loss.admissible, posed.labels)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)
         self._keep(result.coef.reshape(len(result.coef), -1), scaling, posed)
         keep_scaling(self, scaling)
         self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
-        self.plan_ = outline.plan
+        self.plan_ = meter.counted
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
         faint = faint_columns(self, scaling, inside=outline.ranges is not None)
         return Doubts(unsure=learnt.unsure, faint=faint)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from privet._checks import whole
 from privet.errors import InvalidParameter
 from privet.estimators.centred_defaults import with_shorter_steps
+from privet.estimators.class_defaults import ClassDraws, class_draws_for
 from privet.estimators.constant_defaults import (
     Alone,
     Anchor,
@@ -100,6 +101,7 @@ class Outline:
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
     keeping: Keeping | None = None
+    classes: ClassDraws | None = None
     anchor: Anchor | None = None
     alone: Alone | None = None  # what is drawn, if only a constant is learnt
     rate: float = 1.0  # by which the solver samples, and with which a record is in what is learnt from before
@@ -182,12 +184,15 @@ def outlined(
     anchor = anchor_for(model, count, effective) if draws else None
     rate_draw = rate_epsilon(model, count, effective) if draws else 0.0
     centring, whitener = geometry_for(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
+    classes = class_draws_for(model, size, count, effective, centring, whitener) if draws else None
+    if classes is not None:
+        noise = whole_noise(replace(budget, epsilon=budget.epsilon - classes.epsilon), model.neighbours)
+        effective, rate_draw = count / noise, classes.rates
     rate = 1.0 if whitener is None else sample_rate(model, size, loss, count, effective)
     target, target_share = (None, 0.0) if anchor is not None else target_finder(model, count, noise)
     ranges, range_share, ranging = range_finder(model, size.columns, size.sparse, known, count, noise, rate)
-    norms = None
-    if centring is None:
-        norms = norm_finder(model, known, size.columns, rate * count, noise, whitener, rate)
+    wanted = model, known, size.columns, rate * count, noise, whitener, rate
+    norms = norm_finder(*wanted) if centring is None else None
     final, last = final_step(model.inference, facts, budget)
     first: tuple[Release, ...] = before + (() if anchor is None else anchor.releases())
     for finder, share in ((target, target_share), (ranges, range_share), (norms, NORM_SHARE)):
@@ -201,10 +206,11 @@ def outlined(
         calibration = _calibration(model, loss, effective) if whitener is not None else None
         if calibration is not None:
             last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
-        elif draws:
+        elif draws and model._task != "binary":
             begun = anchor is not None or rate_draw > 0
             keeping = keeping_for(model, count, effective, centred=centring is not None, begun=begun)
     last += () if keeping is None else (keeping.release(),)
+    last += () if classes is None else classes.releases()
     columns = facts.shape[0]
     solver = solver_of(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
     plan = solver.plan(facts, budget, before=first, after=last)
@@ -212,8 +218,9 @@ def outlined(
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
     found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
-    found |= {"rate": rate, "ranging": ranging, "blind": is_blind(model, known, centring, found=anchor or target)}
-    return Outline(plan=plan, budget=budget, effective=effective, columns=columns, **found)
+    found |= {"classes": classes, "rate": rate, "ranging": ranging, "columns": columns}
+    blind = is_blind(model, known, centring, found=anchor or target)
+    return Outline(plan=plan, budget=budget, effective=effective, blind=blind, **found)
 
 
 def _calibration(model: "PrivateLinearModel", loss: Loss, effective: float) -> Recalibration | None:

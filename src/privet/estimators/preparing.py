@@ -59,7 +59,8 @@ class Posed:
     """A problem for the solver: labels for a loss, weights, the target's unit and origin in terms of a prediction.
 
     `bend` is what ‖coef‖² of one unit is, with targets, slopes and losses in the data's own units, in those of `loss`.
-    `shift` is added to the intercepts in the end, or what the fit says of it if it is unsure. All is public but labels,
+    `shift` is added to the intercepts in the end, or what the fit says of it if it is unsure;
+    `rates` are how often classes occur, where that was learnt. All is public but labels,
     weights and `outside`.
     """
 
@@ -75,6 +76,7 @@ class Posed:
     typical_weight: float = 1.0
     shift: Vector | None = None
     shift_unsure: bool = False
+    rates: Vector | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

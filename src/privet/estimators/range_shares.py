@@ -74,7 +74,7 @@ def range_finder(
     seen = stands_out(len(names), rate * count, noise, model.neighbours)
     share = share_to_see(seen, *_RANGES)
     seen *= math.sqrt(share)
-    tails = model.tails == "bend" and solved_by == 1 and not sparse and _may_bend(model)
+    tails = model.tails == "bend" and solved_by == 1 and model.row_norm is None and not sparse and may_bend(model)
     finder = RangeFinder(columns=names, hulls=hulls, tails=tails)
     if known is None and rate < 1:
         finder = replace(finder, tail=sample_tail(seen))
@@ -87,9 +87,9 @@ def open_columns(known: Scaling) -> BoolArray:
     return np.asarray((known.low < known.high) & ~own)
 
 
-def _may_bend(model: "PrivateLinearModel") -> bool:
+def may_bend(model: "PrivateLinearModel") -> bool:
     """Whether a column more is proven, and honest: intervals are of one, and a named solver is for those declared."""
-    return model.solver == "auto" and model.row_norm is None and not model.inference
+    return bool(model.solver == "auto" and not model.inference)
 
 
 def _pays(model: "PrivateLinearModel", seen: float, least: float = _INSIDE) -> bool:

@@ -55,7 +55,7 @@ def by_name(X: Any, *given: Any) -> tuple[Any, ...]:
 
 def file_records(model: "PrivateLinearModel", X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
     """The records of a table in files, of which headers and, if it is public, their number are looked at."""
-    _check(model, y, sample_weight, groups)
+    check_for_files(model, y, sample_weight, groups)
     files: Files = as_files(X)  # type: ignore[assignment]  # the caller has asked
     reader = model._target_reader()
     beside = tuple(name for name in (y, sample_weight, groups) if name is not None)
@@ -98,6 +98,15 @@ def records_elsewhere(
     return Records(table=rows, target=target, weights=weights, people=people, size=size)
 
 
+def journal_of(model: "PrivateLinearModel", X: Any, *columns: Any) -> dict[str, Any]:
+    """What a fit is called, the journal that its files come with, if they do, and what must be the same to go on."""
+    label = {"label": type(model).__name__}
+    if not isinstance(X, Files):
+        return label
+    given = {name: value for name, value in model.get_params(deep=False).items() if name != "account"}
+    return label | X.kept(repr((label, given, columns)))
+
+
 def people_of(groups: Any, rows: int, neighbours: Neighbours) -> IntArray | None:
     """Whose row each is; None if every row stands for itself."""
     if groups is None:
@@ -111,7 +120,7 @@ def people_of(groups: Any, rows: int, neighbours: Neighbours) -> IntArray | None
     return people
 
 
-def _check(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any) -> None:
+def check_for_files(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any) -> None:
     """Refuse what is not done on files, before one is opened."""
     for name, what, given in (
         ("y", "labels", y),

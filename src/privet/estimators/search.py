@@ -115,7 +115,7 @@ class PrivateSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     def fit(self, X: Any, y: Any) -> "PrivateSearchCV":
         """Search, and keep the best trial's model."""
-        candidates, plan, before = self._candidates(), self.plan(), upstream()
+        candidates, plan, before = self._candidates(), self.plan(), upstream(self.account)
         noise = plan[_SEARCH].noise_multiplier
         model = self._prepared(plan, noise)
         table, target, extra = self._read(model, X, y)

@@ -79,6 +79,7 @@ class TableFiles:
         check_header(header, [*names, *whose])
         read(header, {name: Numbers() for name in names})  # refuses, by declared types, before anything is charged
         self._engine, self._column, self.people = files.engine, None, None
+        self._kept = files.kept(f"{schema!r} {groups!r}")
         if groups is None:
             self._parts, self.counts = parts, source_counts(parts)
             return
@@ -86,6 +87,10 @@ class TableFiles:
         held = people_parts(files.engine, parts, self._cache.beside(), columns=names, groups=groups)
         self._parts, self.counts, self._cache = held.parts, held.counts, held.cache
         self._column, self.people = held.column, held.people
+
+    def journal(self, settings: str) -> dict[str, Any]:
+        """The journal that the files come with, if they do, and what must be the same when a fit goes on."""
+        return {name: f"{value} {settings}" if name == "of" else value for name, value in self._kept.items()}
 
     @property
     def count(self) -> int:

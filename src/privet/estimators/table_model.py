@@ -2,25 +2,31 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from privet.arrays import Vector
 from privet.data import grouped_by
 from privet.data.elsewhere import ElsewhereRows
 from privet.engines.files import as_files
-from privet.errors import InvalidParameter, SmallEffectiveSample
-from privet.estimators.classifiers import LogisticRegression
+from privet.errors import InvalidParameter, SchemaMisfit, SmallEffectiveSample
 from privet.estimators.doubts import Doubts
-from privet.estimators.reserving import reserve
+from privet.estimators.pipelines import upstream
+from privet.estimators.reading import check_for_files
+from privet.estimators.reserving import begun, randomness
+from privet.estimators.summary import Speaking, Summary
 from privet.estimators.table_files import TableFiles
-from privet.estimators.table_outline import checked, estimator_for, opened_columns, table_outline
-from privet.plan import Meter, Plan
-from privet.preprocessing import Schema, SchemaLearner, TableEncoder
+from privet.estimators.table_outline import TableTask, check_given, checked, opened_columns, table_outline
+from privet.estimators.table_summary import summary_of_table
+from privet.plan import Plan
+from privet.preprocessing import Schema, SchemaLearner, TableEncoder, read_schema
 from privet.preprocessing.encoding import feature_names, width_of
 from privet.preprocessing.learning import Completed
 from privet.preprocessing.tails import Root, Tails
@@ -28,27 +34,45 @@ from privet.privacy import Budget, Guarantee, Neighbours
 from privet.randomness import Random
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class TableModel:
-    """A linear model of a table: its schema, its coefficients, and the guarantee under which both were made."""
+@dataclass(eq=False, repr=False)
+class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A linear model of a table, by its schema; `fit_table` makes one and fits it. scikit-learn's `clone` takes it.
 
-    schema: Schema
-    estimator: Any
+    Parameters are those of `fit_table`, and stay as they were given. Once it is fitted, `schema_` is complete,
+    `estimator_` has the coefficients of the encoded features, `guarantee_` and `plan_` are of the fit, `learnt_` names
+    the columns of which something was learnt, and `usable_` has noisy counts of the records that the schema can read,
+    where they were bought.
+    """
+
+    schema: Any
+    estimator: Any = None
+    _: KW_ONLY
+    epsilon: float | None = None
+    delta: float | None = None
+    neighbours: Neighbours = "replace_one"
+    records: int | None = None
+    groups: str | None = None
+    bounds_exact: bool = False
+    tails: Tails = "clip"
+    count_usable: bool = True
+    account: Any = None
+    random_state: Any = None
 
     @property
     def guarantee(self) -> Guarantee:
         """What training promises."""
-        return self.estimator.guarantee_  # type: ignore[no-any-return]  # set by fit
+        return self.guarantee_
 
     @property
     def plan(self) -> Plan:
         """What training released."""
-        return self.estimator.plan_  # type: ignore[no-any-return]  # set by fit
+        return self.plan_
 
     @property
     def bent(self) -> dict[str, Root]:
         """Columns with a long tail that have a second column, and the map that makes it; public."""
-        maps = zip(feature_names(self.schema), self.estimator.transforms_, strict=False)  # the constant is no column
+        check_is_fitted(self)
+        maps = zip(feature_names(self.schema_), self.estimator_.transforms_, strict=False)  # the constant is no column
         return {name: root for name, root in maps if root is not None}
 
     def save(self, folder: str | Path) -> Path:
@@ -57,151 +81,151 @@ class TableModel:
 
         return save_model(self, folder)
 
+    def fit(self, table: Any, y: Any = None) -> Self:
+        """Train on a private table, as `fit_table` does. The target is one of its columns: leave y out."""
+        if y is not None:
+            raise InvalidParameter(
+                "Expected a table with the target among its columns, got y beside it: the schema names the column. "
+                "Leave y out."
+            )
+        return self._fit(table, None)
+
     def predict(self, table: Any) -> NDArray[Any]:
         """The target of each row, in the table's own terms."""
-        encoder = TableEncoder(self.schema)
-        return encoder.decode_target(self.estimator.predict(encoder.features(table)))
+        encoder = self._encoder()
+        return encoder.decode_target(self.estimator_.predict(encoder.features(table)))
 
     def predict_proba(self, table: Any) -> Vector:
         """The probability of each class of the target, in the schema's order."""
-        if not isinstance(self.estimator, LogisticRegression):
+        encoder = self._encoder()
+        if not hasattr(self.estimator_, "predict_proba"):
             raise InvalidParameter(
-                "Expected a model of labels, got one of numbers: it has no classes to be probable. Use predict."
+                "Expected a model of labels, got one of numbers, or of scores: it has no classes to be probable. Use "
+                "predict."
             )
-        return self.estimator.predict_proba(TableEncoder(self.schema).features(table))
+        return np.asarray(self.estimator_.predict_proba(encoder.features(table)))
 
-    def score(self, table: Any) -> float:
+    def score(self, table: Any, y: Any = None) -> float:
         """Accuracy for labels, R² for numbers, D² for counts, on rows other than the private ones."""
-        encoder = TableEncoder(self.schema)
+        encoder = self._encoder()
         target = encoder.encode_target(table)
         known = np.isfinite(target)
-        return float(self.estimator.score(encoder.features(table)[known], target[known]))
+        return float(self.estimator_.score(encoder.features(table)[known], target[known]))
 
+    def summary(self) -> Summary:
+        """Coefficients by name, what was learnt of the table, and the guarantee; all of it was released."""
+        check_is_fitted(self)
+        return summary_of_table(self)
 
-def plan_table(
-    schema: Schema,
-    *,
-    records: int,
-    budget: Budget,
-    neighbours: Neighbours = "replace_one",
-    groups: str | None = None,
-    bounds_exact: bool = False,
-    tails: Tails = "clip",
-) -> Plan:
-    """What `fit_table` will release on a table of `records` rows (or people, with `groups`); no table is opened.
+    def _encoder(self) -> TableEncoder:
+        check_is_fitted(self)
+        return TableEncoder(self.schema_)
 
-    Examples
-    --------
-    >>> from privet import Budget
-    >>> from privet.preprocessing import Number, Target
-    >>> schema = Schema(columns={"age": Number()}, target=Target(column="ill", kind="label", values=("no", "yes")))
-    >>> plan_table(schema, records=4000, budget=Budget(epsilon=1, delta=1e-6)).names
-    ('ranges: octaves', 'ranges: bins', 'norms', 'mean', 'centred norms', 'second moment 1', 'whitened norms 1',
-     'second moment 2', 'whitened norms 2', 'gradients', 'calibration')
-    """
-    given = checked(schema, groups)
-    return table_outline(given, records, budget, neighbours, records, groups, bounds_exact, tails)[0].plan
-
-
-def fit_table(
-    table: Any,
-    schema: Schema,
-    *,
-    budget: Budget,
-    neighbours: Neighbours = "replace_one",
-    records: int | None = None,
-    groups: str | None = None,
-    bounds_exact: bool = False,
-    tails: Tails = "clip",
-    account: Any = None,
-    random: Random | None = None,
-) -> TableModel:
-    """Train a linear model on a private table, all of it out of one budget.
-
-    What the schema leaves open, ranges and code books, is learnt privately, for 3 to 25 % of the budget: the less, the
-    more records there are. So are ranges inside those that the schema declares, which may thus be wide, where there are
-    enough records; `schema` of the model is what was learnt. A target of labels gets logistic regression, one of
-    numbers least squares, one of counts Poisson regression: the estimators of those names, with the schema's ranges as
-    their `bounds`.
-
-    Promise: the guarantee covers everything that was learnt and meets `budget`; what is released is `plan_table`'s.
-
-    Parameters
-    ----------
-    table : a data frame, dict of columns or list of dicts; or CSV or Parquet files, by their path or as
-        `privet.engines.Files`, which are never in memory whole; private
-    schema : the public facts, with a target
-    budget, neighbours : what the model shall satisfy
-    records : under "add_remove", a public guess of the number of rows, or of people
-    groups : the column that says whose row it is, which is then no feature; the guarantee is for a person with all rows
-    bounds_exact : whether declared ranges are to be used as they are; else narrower ones may be learnt inside
-    tails : "clip", or "bend": then columns whose range is learnt and that have a long tail get a second, bent one, as
-        `transforms_` of the model's `estimator` says
-    account : a `privet.ledger.Account` to reserve the plan from
-    random : the system's, unless for a test; a fixed seed invalidates the guarantee
-
-    Examples
-    --------
-    >>> from privet import Budget
-    >>> from privet.preprocessing import Category, Number, Target
-    >>> table = {"age": [20, 60] * 2000, "job": ["baker", "smith"] * 2000, "ill": ["no", "yes"] * 2000}
-    >>> schema = Schema(columns={"age": Number(low=0, high=100), "job": Category(values=("baker", "smith"))},
-    ...                 target=Target(column="ill", kind="label", values=("no", "yes")))
-    >>> model = fit_table(table, schema, budget=Budget(epsilon=1, delta=1e-6))
-    >>> model.predict({"age": [20, 60], "job": ["baker", "smith"]}).tolist(), model.guarantee.epsilon <= 1
-    (['no', 'yes'], True)
-    """
-    given = checked(schema, groups)
-    table = _opened(table, given, groups)
-    whose = None if groups is None or isinstance(table, TableFiles) else grouped_by(table, groups, hashed=True)
-    opened = opened_columns(given, table, groups, bounds_exact)
-    encoded = _encoded(given, table) if opened is None else None
-    rows = opened.count if opened is not None else len(encoded[1])  # type: ignore[index]
-    count = rows if whose is None else int(whose.max(initial=-1)) + 1
-    if count == 0 and neighbours != "add_remove":  # where how many there are is private, none must do
-        raise InvalidParameter(
-            "Expected at least one row, and with groups one that is somebody's, got none: there is nothing to learn "
-            "from. Pass rows."
+    def _task(self) -> TableTask:
+        """What is asked, checked on public facts."""
+        schema = read_schema(self.schema) if isinstance(self.schema, str | PathLike) else self.schema
+        if not isinstance(schema, Schema):
+            raise InvalidParameter(
+                f"Expected a Schema, or the path of a schema file, got {type(schema).__name__}: nothing else says how "
+                "to read the table. Use read_schema(path), or Schema(columns={...})."
+            )
+        check_given(self.estimator, schema, self.neighbours)
+        epsilon, delta = (
+            getattr(self.estimator, name, None) if getattr(self, name) is None else getattr(self, name)
+            for name in ("epsilon", "delta")
         )
-    outline, learner = table_outline(given, count, budget, neighbours, records, groups, bounds_exact, tails)
-    if outline.little:
-        warnings.warn(outline.little, SmallEffectiveSample, stacklevel=2)
-    meter = Meter(outline.plan, random=random)
-    reserve(account, outline.plan, "fit_table", meter.random)
-    learnt = Completed(schema=given, unsure=())
-    if learner is not None and opened is not None:
-        learnt = learner.run(opened, meter)
-    schema = learnt.schema
-    outline = replace(outline, roots=_placed(schema, learnt.roots))
-    made, target = encoded or _encoded(schema, table)
-    away = outline.rate < 1 or isinstance(made, ElsewhereRows)
-    features = made if away else made.whole()  # where most is learnt from a sample, no copy is needed
-    estimator = estimator_for(schema, budget, neighbours, records)
-    people = table.people if isinstance(table, TableFiles) else whose
-    doubts = estimator._fit_planned(features, target, groups=people, outline=outline, meter=meter)
-    meter.finish()
-    estimator.guarantee_ = _stated(estimator.guarantee_, given, learner)
-    faint = (feature_names(schema)[int(column[1:])] for column in doubts.faint)  # names of numbers among them
-    told = tuple(name for name in faint if learner is None or name not in learner.numbers)
-    said = Doubts(unsure=learnt.unsure, faint=told).sentence(repr, exact=bounds_exact or bool(outline.little))
-    if said:
-        warnings.warn(said, SmallEffectiveSample, stacklevel=2)
-    return TableModel(schema=schema, estimator=estimator)
+        if epsilon is None or delta is None:
+            raise InvalidParameter(
+                "Expected epsilon=... and delta=..., or a budget, or an estimator that has them, got none: nothing "
+                "says how much may be spent. Pass e.g. epsilon=1, delta=1e-6."
+            )
+        return TableTask(
+            schema=checked(schema, self.groups),
+            budget=Budget(epsilon=epsilon, delta=delta),
+            neighbours=self.neighbours,
+            records=self.records,
+            groups=self.groups,
+            bounds_exact=self.bounds_exact,
+            tails=self.tails,
+            count_usable=self.count_usable,
+            given=self.estimator,
+        )
+
+    def _fit(self, table: Any, random: Random | None) -> Self:
+        """As `fit`, which warns of what it finds as of its caller's call."""
+        task = self._task()
+        given, groups, before = task.schema, self.groups, upstream(self.account)
+        if self.random_state is not None:
+            random = randomness(self.random_state, stacklevel=4)
+        table = _opened(table, task)
+        whose = None if groups is None or isinstance(table, TableFiles) else grouped_by(table, groups, hashed=True)
+        opened = opened_columns(given, table, groups, task.exact)
+        encoded = _encoded(given, table) if opened is None else None
+        rows = opened.count if opened is not None else len(encoded[1])  # type: ignore[index]
+        count = rows if whose is None else int(whose.max(initial=-1)) + 1
+        if count == 0 and self.neighbours != "add_remove":  # where how many there are is private, none must do
+            raise InvalidParameter(
+                "Expected at least one row, and with groups one that is somebody's, got none: there is nothing to "
+                "learn from. Pass rows."
+            )
+        planned = table_outline(task, count)
+        outline, learner = planned.outline, planned.learner
+        if outline.little:
+            warnings.warn(outline.little, SmallEffectiveSample, stacklevel=3)
+        settings = repr(self.get_params(deep=False) | {"account": None})
+        kept = table.journal(settings) if isinstance(table, TableFiles) else {}
+        meter = begun(outline.plan, random, account=self.account, label="fit_table", **kept)
+        learnt = Completed(schema=given, unsure=())
+        if learner is not None and opened is not None:
+            learnt = learner.run(opened, meter)
+        schema = learnt.schema
+        outline = replace(outline, roots=_placed(schema, learnt.roots))
+        made, target = encoded or _encoded(schema, table)
+        people = table.people if isinstance(table, TableFiles) else whose
+        usable = planned.usable.run(schema, made, target, meter)
+        away = outline.rate < 1 or isinstance(made, ElsewhereRows)
+        features = made if away else made.whole()  # where most is learnt from a sample, no copy is needed
+        estimator = task.estimator(schema)
+        doubts = estimator._fit_planned(features, target, groups=people, outline=outline, meter=meter)
+        meter.finish()
+        estimator.guarantee_ = _stated(estimator.guarantee_, given, learner, before)
+        self.schema_, self.estimator_, self.usable_ = schema, estimator, usable.counts
+        self.guarantee_, self.plan_ = estimator.guarantee_, estimator.plan_
+        self.learnt_ = learnt_columns(given, schema)
+        self._given = {} if self.estimator is None else self.estimator.get_params(deep=False)
+        faint = (feature_names(schema)[int(column[1:])] for column in doubts.faint)  # names of numbers among them
+        told = tuple(name for name in faint if learner is None or name not in learner.numbers)
+        said = Doubts(unsure=learnt.unsure, faint=told).sentence(repr, exact=task.exact or bool(outline.little))
+        for sentence, kind in ((usable.sentence(schema), SchemaMisfit), (said, SmallEffectiveSample)):
+            if sentence:
+                warnings.warn(sentence, kind, stacklevel=3)
+        return self
 
 
-def _stated(guarantee: Guarantee, given: Schema, learner: SchemaLearner | None) -> Guarantee:
+def learnt_columns(given: Schema, found: Schema) -> tuple[str, ...]:
+    """The columns of which a complete schema knows what the given one did not say; public, as it was released."""
+    names = [name for name, column in found.columns.items() if given.columns[name] != column]
+    target = found.target
+    return (*names, *((target.column,) if target is not None and target != given.target else ()))
+
+
+def _stated(guarantee: Guarantee, given: Schema, learner: SchemaLearner | None, before: tuple[str, ...]) -> Guarantee:
     """The guarantee with what is assumed of the schema, in place of what the estimator would assume of its bounds."""
     own = tuple(text for text in guarantee.assumptions if not text.startswith(("the ranges in `", "the range in `")))
     said = "what the schema declares is public"
     if learner is not None:
         said += f"; what it leaves open{', and ranges inside,' if learner.inside else ''} was learnt within the budget"
-    return replace(guarantee, assumptions=(*own, said))
+    return replace(guarantee, assumptions=(*own, said, *before))
 
 
-def _opened(table: Any, schema: Schema, groups: str | None) -> Any:
+def _opened(table: Any, task: TableTask) -> Any:
     """The table, or if it is in files, those."""
     files = as_files(table)
-    return table if files is None else TableFiles(files, schema, groups)
+    if files is None:
+        return table
+    if task.given is not None:
+        check_for_files(task.given, task.schema.known_target.column, None, task.groups)
+    return TableFiles(files, task.schema, task.groups)
 
 
 def _placed(schema: Schema, roots: Mapping[str, Root]) -> tuple[tuple[int, Root], ...]:

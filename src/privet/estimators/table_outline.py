@@ -1,15 +1,26 @@
 """What a fit of a table will release, from its schema and other public facts: what is open is learnt first."""
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from sklearn.base import clone, is_classifier
+
+from privet.data.cells import text_of
 from privet.errors import InvalidParameter
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.linear import PrivateLinearModel
 from privet.estimators.outline import Outline, Size, outlined
-from privet.estimators.range_shares import LEAST_SEEN, TARGET_INSIDE, share_noise, share_to_see, stands_out
+from privet.estimators.range_shares import (
+    LEAST_SEEN,
+    TARGET_INSIDE,
+    may_bend,
+    share_noise,
+    share_to_see,
+    stands_out,
+)
 from privet.estimators.regressors import LinearRegression
 from privet.estimators.sampling import range_rate, sample_rate, sample_tail
 from privet.estimators.table_files import TableFiles
@@ -20,6 +31,7 @@ from privet.preprocessing.encoding import ends_of, number_ends
 from privet.preprocessing.opened import Opened
 from privet.preprocessing.schema import Column
 from privet.preprocessing.tails import Tails, check_tails
+from privet.preprocessing.usable_records import UsableCounts
 from privet.privacy import Budget, Neighbours
 from privet.problems.facts import public_count
 
@@ -27,6 +39,7 @@ from privet.problems.facts import public_count
 # and the least and the most of the budget that is spent on it; inside declared ranges it is less urgent.
 _OPEN, _HULLS = (30.0, 0.03, 0.25), (25.0, 0.03, 0.15)
 _INSIDE = LEAST_SEEN / math.sqrt(_HULLS[2])  # from so many on, with all of the budget, ranges inside are found
+_THE_TABLES = ("bounds", "bounds_exact", "row_norm", "records", "account", "random_state", "classes", "target_range")
 _NAMES = 8  # that a category of unknown names is taken to have when a fit is planned
 
 
@@ -52,12 +65,12 @@ def _learner(
     neighbours: Neighbours,
     groups: str | None,
     bounds_exact: bool,
-    tails: Tails,
+    bends: bool,
     rate: float,
 ) -> tuple[SchemaLearner | None, float]:
     """Who learns what the schema leaves open, and inside declared ranges where it pays; and the share of the budget.
 
-    `rate` is by which the solver samples.
+    `rate` is by which the solver samples: where it does, columns are not bent.
     """
     noise = whole_noise(budget, neighbours)
     hulls = () if bounds_exact else _hulls(schema)
@@ -66,7 +79,7 @@ def _learner(
     if not hulls and not schema.unknown:
         return None, 0.0
     known: dict[str, Any] = {"groups": groups, "inside": hulls, "records": max(count, 1), "neighbours": neighbours}
-    known["tails"] = tails == "bend" and rate == 1
+    known["tails"] = bends and rate == 1
     learner = SchemaLearner(schema=schema, threshold_delta=check_budget(budget).delta / 10, **known)
     seen = stands_out(1, count, noise, neighbours) / math.sqrt(learner.weight)
     share = share_to_see(seen, *(_OPEN if schema.unknown else _HULLS))
@@ -100,48 +113,78 @@ def _hulls(schema: Schema) -> tuple[str, ...]:
     )
 
 
-def table_outline(
-    schema: Schema,
-    count: int,
-    budget: Budget,
-    neighbours: Neighbours,
-    records: int | None,
-    groups: str | None,
-    bounds_exact: bool,
-    tails: Tails,
-) -> tuple[Outline, SchemaLearner | None]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableTask:
+    """What a fit of a table is asked to do; all of it public. `given` is the estimator, if one was given."""
+
+    schema: Schema
+    budget: Budget
+    neighbours: Neighbours = "replace_one"
+    records: int | None = None
+    groups: str | None = None
+    bounds_exact: bool = False
+    tails: Tails = "clip"
+    count_usable: bool = True
+    given: PrivateLinearModel | None = None
+
+    def estimator(self, schema: Schema) -> PrivateLinearModel:
+        """The estimator for a complete schema, with its ranges as bounds; a row has one feature a column, at most 1."""
+        return estimator_for(schema, self.budget, self.neighbours, self.records, self.given)
+
+    @property
+    def exact(self) -> bool:
+        """Whether declared ranges are used as they are: also where intervals want nothing clipped."""
+        return self.bounds_exact or bool(self.given is not None and self.given.inference)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableOutline:
+    """The outline of a whole fit: what is learnt of the schema, which records are counted, and the estimator's."""
+
+    outline: Outline
+    learner: SchemaLearner | None
+    usable: UsableCounts
+
+
+def table_outline(task: TableTask, count: int) -> TableOutline:
     """The outline of the whole fit, and how the open part of the schema is learnt, for its share of the budget.
 
     While names of categories are not known, nor is how many there are: then they are taken to be `_NAMES`, and the
     plan does not say how many numbers a release has; nor does it where columns may be bent.
     """
-    check_tails(tails)
+    schema, budget, neighbours = task.schema, task.budget, task.neighbours
+    check_tails(task.tails)
     nominal = _nominal(schema)
-    model = estimator_for(nominal, budget, neighbours, records)
+    model = task.estimator(nominal)
     model._check()
-    known = public_count(count, neighbours, records)
+    known = public_count(count, neighbours, task.records)
     target = nominal.target
     size = Size(
         records=count,
         columns=len(TableEncoder(nominal).bounds[0]),
         classes=max(2, len(target.classes)) if target is not None and target.kind == "label" else 2,
-        people=groups is not None,
+        people=task.groups is not None,
+        weighted=model._weighs_classes,
     )
-    rate = sample_rate(model, size, model._loss(size.classes), known, known / whole_noise(budget, neighbours))
-    learner, share = _learner(schema, known, budget, neighbours, groups, bounds_exact, tails, rate)
+    noise = whole_noise(budget, neighbours)
+    rate = sample_rate(model, size, model._loss(size.classes), known, known / noise)
+    bends = task.tails == "bend" and may_bend(model)
+    learner, share = _learner(schema, known, budget, neighbours, task.groups, task.exact, bends, rate)
     before: tuple[Release, ...] = ()
     if learner is not None:
         what, public = "the open part of the schema", "write ranges and values into the schema"
-        all_of_it, most = whole_noise(budget, neighbours), 2.0**16
-        noise = share_noise(all_of_it, share, budget.epsilon, most=most, what=what, public=public)
-        before = learner.releases(noise_multiplier=noise)
+        part = share_noise(noise, share, budget.epsilon, most=2.0**16, what=what, public=public)
+        before = learner.releases(noise_multiplier=part)
+    usable = UsableCounts()
+    if task.count_usable and task.groups is None:
+        usable = UsableCounts.planned(schema, records=known, whole_noise=noise, neighbours=neighbours)
     size = replace(size, exact=learner is None or not (learner.names or (learner.tails and learner.numbers)))
-    found = outlined(model, size, before=before, draws=False)
-    hulls = set() if bounds_exact else set(_hulls(schema)) - set(learner.inside if learner else ())
+    found = outlined(model, size, before=(*before, *usable.releases), draws=False)
+    hulls = set() if task.exact else set(_hulls(schema)) - set(learner.inside if learner else ())
     unseen = found.centring is not None and not found.centring.norm_share
     number = target is not None and target.kind == "number" and target.column in hulls
     blind = (number and found.effective < TARGET_INSIDE) or (unseen and bool(hulls))
-    return replace(found, blind=blind), learner
+    return TableOutline(outline=replace(found, blind=blind), learner=learner, usable=usable)
 
 
 def _nominal(schema: Schema) -> Schema:
@@ -161,19 +204,76 @@ def _nominal(schema: Schema) -> Schema:
     return replace(schema, columns=columns, target=target)
 
 
-def estimator_for(schema: Schema, budget: Budget, neighbours: Neighbours, records: int | None) -> PrivateLinearModel:
+def estimator_for(
+    schema: Schema,
+    budget: Budget,
+    neighbours: Neighbours,
+    records: int | None,
+    given: PrivateLinearModel | None = None,
+) -> PrivateLinearModel:
     """The estimator for the schema's target, with its ranges as bounds; a row has one feature a column, at most 1."""
     check_budget(budget)
+    target = schema.target
     common: dict[str, Any] = {
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
         "neighbours": neighbours,
         "bounds": TableEncoder(schema).bounds,
         "bounds_exact": True,  # what is learnt inside was learnt with the schema
         "row_norm": math.sqrt(len(schema.columns)),
         "records": records,
     }
-    target = schema.target
     if target is not None and target.kind == "label":
-        return LogisticRegression(budget.epsilon, budget.delta, classes=list(range(len(target.classes))), **common)
-    if target is not None and target.kind == "count":
-        return PoissonRegressor(budget.epsilon, budget.delta, target_range=ends_of(target), **common)
-    return LinearRegression(budget.epsilon, budget.delta, target_range=number_ends(target), **common)  # type: ignore[arg-type]
+        common["classes"] = list(range(len(target.classes)))
+        model: PrivateLinearModel = LogisticRegression() if given is None else clone(given)
+        if isinstance(getattr(model, "class_weight", None), Mapping):
+            common["class_weight"] = _by_place(model.class_weight, target.classes)
+    elif target is not None and target.kind == "count":
+        common["target_range"] = ends_of(target)
+        model = PoissonRegressor() if given is None else clone(given)
+    else:
+        common["target_range"] = number_ends(target)  # type: ignore[arg-type]  # the caller has seen that it is there
+        model = LinearRegression() if given is None else clone(given)
+    return model.set_params(**common)  # type: ignore[no-any-return]
+
+
+def _by_place(weights: Mapping[Any, float], classes: tuple[str, ...]) -> dict[int, float]:
+    """Weights by label as weights by the label's place in the schema."""
+    named = {text_of(label): weight for label, weight in weights.items()}
+    stray = [label for label in named if label not in classes]
+    if stray:
+        raise InvalidParameter(
+            f"Expected class_weight for labels that the schema lists, got {stray[0]!r}: it would weigh nothing. Write "
+            "the labels into the schema, spelt alike."
+        )
+    return {classes.index(str(label)): weight for label, weight in named.items()}
+
+
+def check_given(given: Any, schema: Schema, neighbours: Neighbours) -> None:
+    """Refuse an estimator that does not fit the schema's target, or that says what the schema or the fit says."""
+    if given is None:
+        return
+    if not isinstance(given, PrivateLinearModel):
+        raise InvalidParameter(
+            f"Expected one of privet's estimators or None, got {type(given).__name__}: what it releases could not be "
+            "accounted for. Use e.g. LogisticRegression() or HuberRegressor()."
+        )
+    kind = schema.known_target.kind
+    fits = is_classifier(given) if kind == "label" else not is_classifier(given)
+    if not fits or (isinstance(given, PoissonRegressor) and kind != "count"):
+        raise InvalidParameter(
+            f"Expected an estimator for a target of kind {kind!r}, got {type(given).__name__}: it reads another. Use "
+            "a classifier for labels, a regressor for numbers, PoissonRegressor for counts; or change the schema."
+        )
+    weights = getattr(given, "class_weight", None)
+    if isinstance(weights, Mapping):
+        _by_place(weights, schema.known_target.classes)
+    said = given.get_params(deep=False)
+    stray = [name for name in _THE_TABLES if not (said.get(name) is None or said.get(name) is False)]
+    stray += ["tails"] if given.tails != "clip" else []
+    stray += ["neighbours"] if given.neighbours not in ("replace_one", neighbours) else []
+    if stray:
+        raise InvalidParameter(
+            f"Expected an estimator without {stray[0]}, got one with: for a table the schema says that, or the fit "
+            "does. Write ranges and classes into the schema, and pass the rest beside the table."
+        )

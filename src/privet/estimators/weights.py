@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet._checks import is_number, positive
-from privet.arrays import IntArray, Vector
+from privet.arrays import Vector
 from privet.data import vector
-from privet.data.elsewhere import Elsewhere, Later, each_alone, tallies
+from privet.data.elsewhere import Elsewhere, Later, each_alone
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Release
+from privet.solvers.class_rates import class_counts
 
 CLASS_COUNTS = "class counts"
 
@@ -103,11 +103,6 @@ class Balance:
     rarest: float
 
 
-def _by_class(places: Vector, classes: int) -> IntArray:
-    known = places[np.isfinite(places)].astype(np.int64)
-    return np.bincount(known, minlength=classes)[:classes]
-
-
 def class_weights(places: Vector, factors: Vector) -> Vector:
     """The factor of each record's class; NaN for one without a class. Private.
 
@@ -127,8 +122,7 @@ def balanced(places: Vector, classes: int, meter: Meter) -> Balance:
     deviations of its noise, so that a rare class does not drown the others.
     """
     meter.open(CLASS_COUNTS, count=len(places))
-    (counts,) = tallies([partial(_by_class, classes=classes)], [places])
-    noisy = meter.noisy_counts(CLASS_COUNTS, counts)
+    noisy = meter.noisy_counts(CLASS_COUNTS, class_counts(places, classes))
     stddev = meter.noise_stddev(CLASS_COUNTS)
     noisy = np.maximum(noisy, 2.0 * stddev)
     least = float(noisy.min())

@@ -1,11 +1,14 @@
 """Noisy descent as checks and figures need it: a plan of the library, run under a fixed seed, with no guarantee."""
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from privet.clipping import Bounding, Clip, Declared
 from privet.geometry import ConvexSet, whole_space
+from privet.geometry.convex_set import Domain
 from privet.lectures.measures import Vector
 from privet.lectures.toy_problems import BUDGET, pointwise
 from privet.losses import SquaredLoss
@@ -59,17 +62,84 @@ def walk(
     *,
     size: int,
     steps: int,
-    step_size: float,
+    step_size: StepSize,
     domain: ConvexSet = EVERYWHERE,
     release: ReleaseRule = "average",
+    start: Vector | None = None,
 ) -> Vector:
-    """Descend from 0 along gradients that are made elsewhere, and return what is released.
+    """Descend from 0, or `start`, along gradients that are made elsewhere, and return what is released.
 
     >>> walk(lambda w: np.ones(2), size=2, steps=4, step_size=0.5, release="last")
     array([-2., -2.])
     """
-    update = GradientStep(step_size=step_size)
-    return descend(gradient, start=np.zeros(size), steps=steps, update=update, domain=domain, release=release).released
+    update, first = GradientStep(step_size=step_size), np.zeros(size) if start is None else start
+    return descend(gradient, start=first, steps=steps, update=update, domain=domain, release=release).released
+
+
+@dataclass(frozen=True)
+class _Balls(Domain):
+    """`copies` balls of `radius` in d dimensions each, side by side."""
+
+    copies: int
+    d: int
+    ball: float
+
+    @property
+    def size(self) -> int:
+        return self.copies * self.d
+
+    @property
+    def radius(self) -> float:
+        return self.ball * math.sqrt(self.copies)
+
+    @property
+    def diameter(self) -> float:
+        return 2.0 * self.radius
+
+    def centre(self, d: int, /) -> Vector:
+        return np.zeros(d)
+
+    def _rows(self, point: Vector) -> Vector:
+        return np.asarray(np.sqrt(np.square(point.reshape(self.copies, self.d)).sum(axis=1)))
+
+    def _holds(self, point: Vector, tolerance: float) -> bool:
+        return bool((self._rows(point) <= self.ball * (1 + 1e-12) + tolerance).all())
+
+    def _nearest(self, point: Vector) -> Vector:
+        lengths = np.maximum(self._rows(point), self.ball)
+        return np.asarray((point.reshape(self.copies, self.d) * (self.ball / lengths)[:, None]).reshape(-1))
+
+    def _reach(self, direction: Vector) -> float:
+        return float(self.ball * self._rows(direction).sum())
+
+
+def down_a_slope(
+    *, slope: float, d: int, noise: float, steps: int, step_size: StepSize, copies: int, seed: int, last: bool = False
+) -> tuple[float, float]:
+    """Descend on slope × w_1 in a ball of diameter 1, from its highest point; return mean excess and standard error.
+
+    The bounds of noisy descent are nearly reached there: the start is as far from the optimum as can be.
+
+    >>> round(down_a_slope(slope=1.0, d=3, noise=0.0, steps=9, step_size=0.05, copies=2, seed=0)[0], 3)
+    0.775
+    """
+    rng, uphill = np.random.default_rng(seed), np.tile(np.eye(1, d)[0], copies)
+
+    def gradient(w: Vector) -> Vector:
+        return np.asarray(slope * uphill + noise * rng.standard_normal(w.size))
+
+    release: ReleaseRule = "last" if last else "average"
+    found = walk(
+        gradient,
+        size=copies * d,
+        steps=steps,
+        step_size=step_size,
+        domain=_Balls(copies, d, 0.5),
+        release=release,
+        start=0.5 * uphill,
+    )
+    excess = slope * (0.5 + found[::d])
+    return float(excess.mean()), float(excess.std()) / math.sqrt(copies)
 
 
 def clipped_mean(clip: float) -> tuple[float, float]:

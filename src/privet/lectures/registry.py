@@ -2,14 +2,16 @@
 
 A check is a function in one of the files of `privet.lectures.checks`, marked with `@check("12", mutant={...})`. It
 takes what the lecture claims as keyword parameters, whose defaults are what is printed, runs the library, and returns
-a `Finding`. Its mutant gives other values to some of them; the tests demand that the finding then turns round.
+a `Finding`. Its mutant gives other values to some of them; the tests demand that the finding then turns round. What a
+check varies, and how close it comes, is in `reach.toml` beside.
 """
 
 import inspect
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
 from pkgutil import iter_modules
 
 from privet.errors import InvalidParameter
@@ -43,6 +45,27 @@ class Check:
     def method(self) -> str:
         """What the check does, in a sentence."""
         return " ".join((self.function.__doc__ or "").split("\n\n")[0].split())
+
+    @property
+    def varies(self) -> str:
+        """What the check varies.
+
+        Examples
+        --------
+        >>> check_for("31").varies
+        'n of 15 to 120, d of 1 to 16, epsilon of 0.5 to 2, delta of 1e-9 to 1e-2'
+        """
+        return _reach()[self.id][0]
+
+    def close(self, finding: Finding) -> str:
+        """How close the check came to the claim, in its finding's numbers; and how loose the claim is, where it is.
+
+        Examples
+        --------
+        >>> check_for("105").close(check_for("105")())
+        'loose: the chance of a miss is up to 0.161 of beta'
+        """
+        return _reach()[self.id][1].format(**finding.numbers)
 
     @property
     def longer(self) -> bool:
@@ -102,6 +125,11 @@ def all_checks() -> dict[str, Check]:
                     raise InvalidParameter(f"Expected one check for claim {value.id}, got two: remove one of them.")
                 found[look_up(value.id).id] = value
     return dict(sorted(found.items(), key=lambda item: int(item[0])))
+
+
+@cache
+def _reach() -> dict[str, list[str]]:
+    return tomllib.loads(resources.files("privet.lectures").joinpath("reach.toml").read_text(encoding="utf-8"))
 
 
 def check_for(id: str) -> Check:

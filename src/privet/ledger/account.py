@@ -1,6 +1,5 @@
 """One budget for many releases about the same records: charged before noise is drawn, refused when it is spent."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,12 @@ from privet.accounting.filters import Overspent
 from privet.accounting.query import ask
 from privet.errors import InvalidParameter
 from privet.ledger.filtering import price
+from privet.ledger.statement import as_html, as_text, counted
 from privet.ledger.storage import InFile, InMemory
 from privet.ledger.terms import FILTERS, Terms
 from privet.plan import Plan
 from privet.plan.plan import PERSON
-from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit, up
+from privet.privacy import Budget, Guarantee, Neighbours, Unit, check_neighbours, check_unit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,6 +118,11 @@ class Account:
         return cls(budget, path, neighbours=neighbours, filter=filter, unit=unit)
 
     @property
+    def filter(self) -> str:
+        """The theorem by which charges add up: "gaussian" or "renyi"."""
+        return self._terms.filter
+
+    @property
     def budget(self) -> Budget:
         """The most that all charges together may cost."""
         return self._terms.budget
@@ -218,7 +223,8 @@ class Account:
             accountant="account's",
             theorem=FILTERS[self._terms.filter],
             lower=0.0,
-            sampling=f"{_counted(len(lines))} to one account, each possibly chosen after those before",
+            sampling=f"{counted(len(lines))} to one account, each possibly chosen after those before",
+            releases=f"{counted(len(lines))} to one account",
             assumptions=(
                 "everything released about these records was charged here",
                 "what chose the next release was public, or charged",
@@ -238,28 +244,16 @@ class Account:
         return self._price(events) <= self.budget.epsilon
 
     def __str__(self) -> str:
-        charges = self.charges
-        spent = charges[-1].together if charges else 0.0
-        theorem = FILTERS[self._terms.filter].split(",", 1)[0]
-        lines = [
-            f"Account of epsilon <= {self.budget.epsilon:g} at delta = {self.budget.delta:g}, {self.neighbours}: "
-            f"{up(spent, 3)} spent by {_counted(len(charges))} ({theorem})"
-        ]
-        if charges:
-            lines.append("    #   alone  together  what")
-        lines += [
-            f"{place:5d} {_short(charge.alone):>7}   {_short(charge.together):>7}  {charge.label}"
-            for place, charge in enumerate(charges, 1)
-        ]
-        return "\n".join(
-            [*lines, "Scores and choices that were made by looking at the same records are not in this table."]
-        )
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
     def __repr__(self) -> str:
         place = "in memory" if isinstance(self._store, InMemory) else f"in {self._store.path.name}"
         return (
             f"Account(epsilon <= {self.budget.epsilon:g}, delta = {self.budget.delta:g}, {self.neighbours}, {place}, "
-            f"{_counted(len(self._store.read()))})"
+            f"{counted(len(self._store.read()))})"
         )
 
     def __sklearn_clone__(self) -> "Account":
@@ -284,11 +278,3 @@ def _reopened(terms: Terms, path: Path, identity: str, seen: int) -> Account:
     account = Account(terms.budget, neighbours=terms.neighbours, filter=terms.filter, unit=terms.unit)
     account._store = InFile(path, terms, identity=identity, seen=seen)
     return account
-
-
-def _counted(charges: int) -> str:
-    return f"{charges} charge{'' if charges == 1 else 's'}"
-
-
-def _short(value: float) -> str:
-    return up(value, 3) if math.isfinite(value) else "inf"

@@ -34,7 +34,7 @@ class RecordLoss(Protocol):
         """Loss of each record: (m,)."""
 
     def gradients(self, theta: Array, X: ArrayLike, y: ArrayLike, /) -> Array:
-        """Gradient in θ, or a subgradient, of each record: (m, *theta.shape)."""
+        """Gradient in θ, or a subgradient, of each record: `(m, *theta.shape)`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

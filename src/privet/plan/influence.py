@@ -99,6 +99,34 @@ class Histograms:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Presences:
+    """How many records have something, counted for `columns` columns, a record at most once in each.
+
+    Theorem: a record is a vector of 0s and 1s, one a column; one that leaves takes at most a 1 from each count, and one
+    that is replaced moves each count by at most 1, too: √columns either way. docs/proofs/preprocessing.md, section 5.
+
+    Examples
+    --------
+    >>> counts = Presences(columns=4)
+    >>> counts.sensitivity("add_remove"), counts.sensitivity("replace_one")
+    (2.0, 2.0)
+    """
+
+    columns: int = 1
+
+    def __post_init__(self) -> None:
+        words = {"because": "each column is one count", "use": "Pass how many columns are counted."}
+        object.__setattr__(self, "columns", whole("columns", self.columns, **words))  # type: ignore[arg-type]
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        check_neighbours(neighbours)
+        return math.sqrt(self.columns)
+
+    def describe(self) -> str:
+        return "a record is counted at most once" + ("" if self.columns == 1 else " in each column")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MomentSums:
     """Sums of (1, u, u² − 1/2) over `columns` columns, for values |u| ≤ 1.
 
@@ -156,4 +184,4 @@ def unit_clip(bound: Influence, neighbours: Neighbours) -> float:
 
 def own_relation(bound: Influence) -> bool:
     """Whether the noise multiplier means this only under the relation it was made for."""
-    return isinstance(bound, SecondMoments | Histograms | MomentSums | Computed)
+    return isinstance(bound, SecondMoments | Histograms | Presences | MomentSums | Computed)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from privet.plan.influence import Computed, Reach, unit_clip
 from privet.plan.plan import Plan
 from privet.plan.release import Release
 from privet.privacy import Guarantee
-from privet.randomness import Random, system_random, why_invalid
+from privet.randomness import Random, Words, system_random, why_invalid
 from privet.sampling import Passes
 
 _COUNT_BITS = 12  # a standard deviation of noise on counts is at least 2¹² lattice steps
@@ -62,8 +62,6 @@ class Meter:
         # Asked once: at every step, what kind a bound is would take as long as the sum of a small table.
         self._rules = {release.name: release.bound for release in plan.releases if isinstance(release.bound, Bounding)}
         self._stddevs: dict[str, float] = {}
-
-    # -- opening: which release, and on which records --------------------------------------------------------------
 
     def open(self, name: str, *, count: int) -> IntArray | None:
         """Count the next release, which must be `name`, and draw its batch out of `count` records; None for all."""
@@ -123,8 +121,6 @@ class Meter:
         self.record.append(name)
         return expected
 
-    # -- closing: noise ----------------------------------------------------------------------------------------------
-
     def rule(self, name: str) -> Bounding:
         """The clipping rule of a release, with the clip as it stands if it adapts."""
         bound = self._rules.get(name)
@@ -174,12 +170,10 @@ class Meter:
             raise InvalidParameter(f"""Expected independent noise for a symmetric matrix, got {name!r}, whose noise is
                 correlated: it would not be what was planned. Leave its correlation out.""")
         _, stddev = self._close_sum(name, total)
-        size = len(total.units)
-        above, diagonal = np.triu_indices(size, 1), np.diag_indices(size)
-        released = np.zeros((size, size))
+        above, diagonal = np.triu_indices(len(total.units), 1), np.diag_indices(len(total.units))
+        released = np.zeros(total.units.shape)
         for place, noise in ((above, stddev * math.sqrt(0.5) * (1 + 2.0**-50)), (diagonal, stddev)):
-            units = total.units[place]
-            released[place] = add_gaussian(units, step=total.step, noise_stddev=noise, random=self.random)
+            released[place] = add_gaussian(total.units[place], step=total.step, noise_stddev=noise, random=self.random)
         released.T[above] = released[above]
         return released
 
@@ -231,11 +225,22 @@ class Meter:
         self._close(name, 0)
         return self.random
 
-    # -- the end -----------------------------------------------------------------------------------------------------
+    def chosen(self, name: str, choose: Callable[[Random], int]) -> int:
+        """The open release: one of several, by a draw of its own."""
+        return choose(self.draw(name))
+
+    def public_words(self, count: int) -> Words:
+        """Random words that anyone may know, e.g. for directions."""
+        return self.random.words(count)
+
+    @property
+    def counted(self) -> Plan:
+        """The plan, with whatever was drawn beyond it."""
+        return self.plan
 
     def guarantee(self, *, delta: float | None = None, assumptions: tuple[str, ...] = ()) -> Guarantee:
         """What the whole plan promises, however much of it has run; `assumptions` are of what it runs on."""
-        found = self.plan.guarantee(delta=delta)
+        found = self.counted.guarantee(delta=delta)
         return self.stated(replace(found, assumptions=(*found.assumptions, *assumptions)))
 
     def stated(self, guarantee: Guarantee) -> Guarantee:
@@ -276,16 +281,11 @@ class Meter:
 
     def _correlate(self, release: Release, total: LatticeSum, stddev: float) -> Vector:
         """The open release with its noise, which is correlated with that of the releases of its name before."""
-        name, strategy = release.name, release.correlation
-        if name not in self._correlated and strategy is not None:
+        name, how = release.name, release.correlation
+        if name not in self._correlated and how is not None:
+            steps, size, most = self.plan.times(name), total.units.size, self.plan.max_records(name)
             self._correlated[name] = CorrelatedSums(
-                strategy,
-                steps=self.plan.times(name),
-                size=total.units.size,
-                clip=total.clip,
-                noise_stddev=stddev,
-                step=total.step,
-                max_records=self.plan.max_records(name),
+                how, steps=steps, size=size, clip=total.clip, noise_stddev=stddev, step=total.step, max_records=most
             )
         sums, done = self._correlated[name], self._made[name] - self._before[name] - 1
         if sums.step != total.step or sums.size != total.units.size or sums.done != done:

@@ -227,6 +227,11 @@ class Plan:
 
         return printed(self)
 
+    def _repr_html_(self) -> str:
+        from privet.plan.printed import as_html
+
+        return as_html(self)
+
 
 def gradient_plan(
     *,

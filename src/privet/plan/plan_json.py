@@ -14,7 +14,7 @@ from privet.accounting import from_json, to_json
 from privet.clipping import Adaptive, Automatic, Clip, Declared, PerLayer
 from privet.errors import InvalidParameter, PlanFormat
 from privet.noise import Banded, InverseBanded
-from privet.plan.influence import Bounded, Computed, Histograms, MomentSums, SecondMoments
+from privet.plan.influence import Bounded, Computed, Histograms, MomentSums, Presences, SecondMoments
 from privet.plan.plan import Plan
 from privet.plan.release import Release
 from privet.privacy import Budget
@@ -31,7 +31,19 @@ from privet.sampling import (
 )
 
 VERSION = 1
-_BOUNDS = (Adaptive, Automatic, Clip, Declared, PerLayer, Bounded, Computed, Histograms, MomentSums, SecondMoments)
+_BOUNDS = (
+    Adaptive,
+    Automatic,
+    Clip,
+    Declared,
+    PerLayer,
+    Bounded,
+    Computed,
+    Histograms,
+    MomentSums,
+    Presences,
+    SecondMoments,
+)
 _SAMPLING = (Cyclic, CyclicPoisson, FixedSize, FullBatch, OneRecord, Passes, Poisson, Strided, TruncatedPoisson)
 _STRATEGIES = (Banded, InverseBanded)
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from privet import accounting
+from privet import _html, accounting
 from privet.accounting import Gaussian
 from privet.privacy import up
 from privet.sampling import FullBatch
@@ -24,13 +24,35 @@ def shares(plan: "Plan") -> dict[str, float] | None:
 
 def printed(plan: "Plan") -> str:
     """The table."""
-    of_all = shares(plan)
-    delta = None if plan.budget is None else plan.budget.delta
+    rows = _rows(plan)
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    lines = [
+        f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:>{widths[3]}}  "
+        f"{row[4]:>{widths[4]}}  {row[5]}".rstrip()
+        for row in rows
+    ]
+    return "\n".join([_head(plan), *lines])
+
+
+def as_html(plan: "Plan") -> str:
+    """The table for a notebook."""
+    head, *rows = _rows(plan)
+    return _html.table(rows, head=head, title=_head(plan))
+
+
+def _head(plan: "Plan") -> str:
     head = f"Plan for {_who(plan)}, {plan.neighbours}"
     if plan.budget is not None:
         head += f", epsilon <= {plan.budget.epsilon:g} at delta = {plan.budget.delta:g}"
+    return head
+
+
+def _rows(plan: "Plan") -> list[tuple[str, ...]]:
+    """The cells, their names in the first row."""
+    of_all = shares(plan)
+    delta = None if plan.budget is None else plan.budget.delta
     last = "share" if of_all is not None else "ε alone" if delta is not None else ""
-    rows = [("release", "times", "batches", "noise", last, "one record's influence")]
+    rows: list[tuple[str, ...]] = [("release", "times", "batches", "noise", last, "one record's influence")]
     for name in plan.names:
         release = plan[name]
         noise = (
@@ -47,13 +69,7 @@ def printed(plan: "Plan") -> str:
         if release.mechanism is not None and not isinstance(release.mechanism, Gaussian):
             noise = type(release.mechanism).__name__
         rows.append((name, f"{plan.times(name):,}", batches, noise, value, release.bound.describe()))
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
-    lines = [
-        f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:>{widths[3]}}  "
-        f"{row[4]:>{widths[4]}}  {row[5]}".rstrip()
-        for row in rows
-    ]
-    return "\n".join([head, *lines])
+    return rows
 
 
 def _who(plan: "Plan") -> str:

@@ -9,9 +9,10 @@ from privet.data import MadeRows, read
 from privet.data.cells import RawNumbers
 from privet.preprocessing.encoding import check_known, ends_of, feature_names, placed, reader_of, slot, width_of
 from privet.preprocessing.row_maps import PerColumn
-from privet.preprocessing.schema import Column, Number, Schema
+from privet.preprocessing.schema import Category, Column, Number, Schema
 
 _ROWS = 1 << 12  # that are made together
+_COUNTED = 1 << 16  # values that are looked at together
 
 
 class EncodedRows(MadeRows):
@@ -63,6 +64,14 @@ class EncodedRows(MadeRows):
         slots = (slot(kind, read_as[part], place, _itself) for place, kind, read_as in self._others)
         return placed(rows, slots, missing=np.nan)
 
+    def usable(self, part: slice | IntArray = slice(None)) -> IntArray:
+        """How many of the records have a value that the schema can read, for each of its columns in order. Private."""
+        found = {place: _finite(values[part]) for place, values in self._numbers}
+        for place, kind, read_as in self._others:
+            known = read_as[part]
+            found[place] = int((known >= 0).sum()) if isinstance(kind, Category) else _finite(known)
+        return np.array([found[place] for place in sorted(found)], dtype=np.int64)
+
     def whole(self) -> Vector:
         """All rows."""
         rows = np.empty(self.shape)
@@ -74,6 +83,12 @@ class EncodedRows(MadeRows):
 def _is_plain(column: Column) -> bool:
     """Whether a column is one feature, its value itself."""
     return isinstance(column, Number) and not column.log and column.missing != "indicator"
+
+
+def _finite(values: Any) -> int:
+    with np.errstate(all="ignore"):
+        blocks = (np.asarray(values[i : i + _COUNTED], dtype=np.float64) for i in range(0, len(values), _COUNTED))
+        return sum(int(np.isfinite(block).sum()) for block in blocks)
 
 
 def _itself(column: Column, values: Vector) -> Vector:

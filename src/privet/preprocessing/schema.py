@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from privet import _html
 from privet._checks import is_number, one_of
 from privet.data.cells import text_of
 from privet.errors import InvalidParameter
@@ -14,6 +15,7 @@ Missing = Literal["neutral", "indicator"]
 Either way the column's share of a row has norm at most 1."""
 
 Kind = Literal["label", "number", "count"]
+_SHOWN = 12  # names in a notebook's table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -196,6 +198,29 @@ class Schema:
         """Columns, target included, whose range or names are not declared."""
         target = (self.target.column,) if self.target is not None and not self.target.known else ()
         return (*(name for name, column in self.columns.items() if not column.known), *target)
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, ...]] = [(n, _kind(each), _known(each), each.missing) for n, each in self.columns.items()]
+        if self.target is not None:
+            rows.append((self.target.column, f"target: {self.target.kind}", _known(self.target), ""))
+        rows += [(name, "ignored", "", "") for name in self.ignored]
+        return _html.table(rows, head=("column", "kind", "known in public", "missing"), title="Schema")
+
+
+def _kind(column: Column) -> str:
+    return "number" if isinstance(column, Number) else "category"
+
+
+def _known(fact: Column | Target) -> str:
+    """The range or the names of a column, as far as they are declared, in a few words."""
+    if not fact.known:
+        return "to be learnt"
+    if not isinstance(fact, Number) and fact.values is not None:
+        names = fact.classes if isinstance(fact, Target) else fact.values
+        more = len(names) - _SHOWN
+        return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    ends = "" if isinstance(fact, Category) else f"{fact.low:g} to {fact.high:g}{', log1p' if fact.log else ''}"
+    return ends
 
 
 def _keep_range(fact: Number | Target) -> None:

@@ -94,7 +94,9 @@ def parse_schema(text: str, *, form: str = "toml", table: str | None = None) -> 
 def schema_skeleton(header: Iterable[str], *, target: str | None = None) -> str:
     """A schema file to fill in, from the column names alone: no value is read.
 
-    Every kind is "?", which `read_schema` refuses by name until somebody who knows the column has replaced it.
+    Every kind is "?", which `read_schema` refuses by name until somebody who knows the column has replaced it. A column
+    without a name, as the index that pandas writes, is left out, and so ignored; what pandas then calls "Unnamed: 0" is
+    ignored, too.
 
     Examples
     --------
@@ -111,7 +113,7 @@ def schema_skeleton(header: Iterable[str], *, target: str | None = None) -> str:
     "age" = { kind = "?" }
     <BLANKLINE>
     """
-    names = list(header)
+    names = [name for name in header if name]
     if target is not None and target not in names:
         raise InvalidParameter(
             f"Expected the target among the column names, got {target!r}, which is not: nothing would be predicted. "
@@ -130,7 +132,8 @@ def schema_skeleton(header: Iterable[str], *, target: str | None = None) -> str:
         )
         lines.append(f"target = {_toml({'column': target, 'kind': '?'})}")
     lines += ["", "[columns]"]
-    lines += [f"{_toml(str(name))} = {_toml({'kind': '?'})}" for name in names if name != target]
+    kinds = {name: "ignored" if str(name).startswith("Unnamed: ") else "?" for name in names if name != target}
+    lines += [f"{_toml(str(name))} = {_toml({'kind': kind})}" for name, kind in kinds.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -158,8 +161,10 @@ def _schema(body: Mapping[str, Any]) -> Schema:
             f"else: it would be passed over in silence. Spell it as one of these. {_WAYS}"
         )
     columns: dict[str, Column] = {}
-    ignored = list(body.get("ignored", ()))
+    ignored = [name for name in body.get("ignored", ()) if name != ""]
     for name, facts in body["columns"].items():
+        if name == "" and isinstance(facts, Mapping) and facts.get("kind") in ("?", "ignored"):
+            continue  # an index that was written without a name, which no schema can mean
         column = _column(name, facts)
         if column is None:
             ignored.append(name)

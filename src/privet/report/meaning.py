@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from privet import accounting
+from privet import _html, accounting
 from privet.accounting.events import Event
 from privet.accounting.tradeoff import Profile, best_attack, best_guess, check_prior, implied_profile, posterior
 from privet.errors import InvalidParameter
@@ -57,7 +57,7 @@ class Meaning:
         said = words(promise.neighbours, promise.unit)
         low, high = _percent(self.posterior[0], below=True), _percent(self.posterior[1])
         lines = [
-            str(promise),
+            promise.details,
             "",
             f"Suppose an attacker knows {said.others}, sees the release, and wants to tell {said.question}. "
             "Then whatever the attack:",
@@ -75,6 +75,21 @@ class Meaning:
                 f"{_factor(promise.epsilon)}: a belief of {prior} then stays between {low} and {high}."
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        promise, prior = self.guarantee, _percent(self.prior)
+        said = words(promise.neighbours, promise.unit)
+        low, high = _percent(self.posterior[0], below=True), _percent(self.posterior[1])
+        rows = [
+            (f"found, with {_percent(each.false_positive_rate)} of false alarms", _percent(each.true_positive_rate))
+            for each in self.attacks
+        ]
+        rows.append((f"right guesses, with a belief of {prior} beforehand", _percent(self.guess)))
+        if math.isfinite(promise.epsilon):
+            rows.append((f"a belief of {prior} becomes, but for δ", f"{low} to {high}"))
+        title = f"The most that any attack can tell: {said.question}"
+        shown = _html.table(rows, head=("of any attack", "at most"), title=title)
+        return shown + _html.line(str(promise)) + _html.folded("in words", str(self))
 
 
 @overload

@@ -242,4 +242,5 @@ def _chosen(problem: Problem, points: Vector, meter: Meter) -> int:
     rate = Fraction(mechanism_epsilon(plan, CHOICE)) / (sensitivity_factor(plan.neighbours) * width)
     extras = penalties(problem, points, step, plan.count)
     scores = [int(total.units) + extra for total, extra in zip(sums, extras, strict=True)]
-    return exact_choice(meter.draw(CHOICE), exponential_weights(scores, rate))
+    weights = exponential_weights(scores, rate)
+    return meter.chosen(CHOICE, lambda random: exact_choice(random, weights))

@@ -244,6 +244,7 @@ def pure_guarantee(meter: Meter, problem: Problem) -> Guarantee:
         theorem="McSherry and Talwar 2007; docs/proofs/drawing.md",
         lower=0.0,  # what the draw costs on one pair of tables is not computed
         sampling=f"1 release of {release.mechanism!r}",
+        releases="1 release of the exponential mechanism",
         assumptions=(how, *((PERSON,) if plan.unit == "person" else ()), *assumed(problem)),
         unit=plan.unit,
     )

@@ -7,6 +7,7 @@ import numpy as np
 from privet.arrays import Vector
 from privet.clipping import Bounding, Clip
 from privet.errors import InvalidParameter
+from privet.geometry import whole_space
 from privet.losses import QuadraticPenalty
 from privet.noise import Strategy
 from privet.plan import Meter, Plan
@@ -19,6 +20,7 @@ from privet.solvers.descent import (
     DescentSolver,
     ReleaseRule,
     check_release,
+    descend,
     descended,
     gradient_release,
     starting_point,
@@ -82,6 +84,30 @@ class DPSGD(DescentSolver):
 
     def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         return along_gradients(plan, problem, meter, self.update or GradientStep(step_size=self.step_size))
+
+
+def noise_gain(solver: DPSGD, *, pull: float = 0.0) -> float:
+    """How much noise a released coefficient has, in standard deviations of that of one gradient; public.
+
+    The gradient is taken to be that noise and `pull` times the coefficient. Steps are linear then, so that each step's
+    noise has its own part in what is released: a coordinate of its own here.
+
+    Examples
+    --------
+    >>> noise_gain(DPSGD(steps=4, clip=1.0, step_size=0.5, release="last"))
+    1.0
+    """
+    each, update = iter(np.eye(solver.steps)), solver.update or GradientStep(step_size=solver.step_size)
+    path = descend(
+        lambda theta: np.asarray(next(each) + pull * theta),
+        start=np.zeros(solver.steps),
+        steps=solver.steps,
+        update=update,
+        domain=whole_space(),
+        release=solver.release,
+        tail=solver.tail,
+    )
+    return float(np.linalg.norm(path.released))
 
 
 def along_gradients(

@@ -70,7 +70,7 @@ class ZerothOrder(DescentSolver):
 
     def _course(self, plan: Plan, problem: Problem, meter: Meter) -> Course:
         private = PrivateGradient(problem, meter, "slopes")
-        directions = np.random.default_rng(meter.random.words(4))  # public: anyone may know where losses were compared
+        directions = np.random.default_rng(meter.public_words(4))  # anyone may know where losses were compared
 
         def gradient(theta: Vector) -> Vector:
             u = directions.standard_normal(theta.shape)

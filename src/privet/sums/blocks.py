@@ -117,12 +117,26 @@ def shared(
         return reduce(saturated, (units for units, _ in lots)), sum(within for _, within in lots)
     values = count * table.shape[1]
     compiled = kernels_for(table.units, values, outputs) if outputs else None
-    rows = min(block_rows(table.shape[1], _NARROW if compiled else 1), 64 * max(1, -(-count // 64)))
+    rows = _evenly(count, block_rows(table.shape[1], _NARROW if compiled else 1))
     blocks = -(-count // rows)
     workers = workers_for(values, blocks, threads)
     edges = [min(count, blocks * i // workers * rows) for i in range(workers + 1)]
     work = [Work(table, labels, indices, rows, compiled) for _ in range(workers)]
     return pooled(share, work, edges, values)
+
+
+def _evenly(count: int, most: int) -> int:
+    """Rows of a block, a multiple of 64, with which as few blocks as there must be are about as long as each other.
+
+    A last one that is short would be padded to the length of all.
+
+    Examples
+    --------
+    >>> _evenly(100_000, 16_384), _evenly(10, 16_384)
+    (14336, 64)
+    """
+    blocks = max(1, -(-count // most))
+    return 64 * max(1, -(-count // (64 * blocks)))
 
 
 def _lot(

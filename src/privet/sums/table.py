@@ -11,10 +11,13 @@ from scipy import sparse
 from privet.arrays import BoolArray, IntArray, Vector
 from privet.clipping.lattice import check_clip
 from privet.data import MadeRows, matrix
+from privet.data.floats import FrameRows
+from privet.sums.compiled_rounding import rounding_for, scales
 
 _ROWS = 1 << 12  # rows prepared at a time, at most
 _SURELY = (1 - 2.0**-20) ** 2  # squared norm below which one is below 1, in whatever order it was summed
 _VALUES = 1 << 16  # and values: a block and what is made of it stay in a core's own cache
+_LYING = 1 << 17  # of columns that are copied as they lie: longer pieces, fewer calls
 
 
 class Table:
@@ -80,24 +83,62 @@ def bounded_table(
     kept = np.ones(values.shape[0], dtype=bool) if keep is None else keep
     if sparse.issparse(values) and prepare is None:
         return _sparse(values, kept, row_norm, step, most)
-    made = isinstance(values, MadeRows)  # in blocks that are nobody else's
     n, d = values.shape
     columns = d if prepare is None else prepare(np.zeros((1, d))).shape[1]
-    units = np.empty((n, columns), dtype=np.int16)
-    squares = np.empty(n)
-    rows = max(64, min(_ROWS, _VALUES // columns // 64 * 64))
+    compiled = rounding_for(n * columns)
+    lying = compiled is not None and prepare is None and isinstance(values, FrameRows)  # columns, as the frame has them
+    rows = max(64, min(_ROWS, (_LYING if lying else _VALUES) // columns // 64 * 64))
+    units, squares = np.empty((n, columns), dtype=np.int16), np.empty(n)
+    later = _Later(units, squares, row_norm, step, most)
     for first in range(0, n, rows):
         part = slice(first, first + rows)
-        with np.errstate(over="ignore"):
-            rows_here = values[part].toarray() if sparse.issparse(values) else values[part]
-            block = rows_here if made else np.array(rows_here, dtype=np.float64, order="C")
-        if prepare is not None:
-            with np.errstate(all="ignore"):
-                block = np.ascontiguousarray(prepare(block), dtype=np.float64)
+        block = values.columns(part) if lying else _block(values, part, prepare)
+        standing = block.T if lying else block
         if not kept[part].all():
-            block[~kept[part]] = 0.0
-        units[part], squares[part] = _rounded(block, row_norm, step, most)
+            standing[~kept[part]] = 0.0
+        if compiled is None:
+            units[part], squares[part] = _rounded(block, row_norm, step, most)
+            continue
+        work = compiled.columns if lying else compiled.rows
+        work(np.ascontiguousarray(block), *scales(row_norm, step, most, columns), units[part], squares[part])
+        later.add(first, np.flatnonzero(squares[part] < 0), standing)
+    later.done()
     return Table(units, _inverse(squares), step=step, row_norm=row_norm)
+
+
+class _Later:
+    """Rows that want a closer look, some thousand at a time."""
+
+    def __init__(self, units: Any, squares: Vector, row_norm: float, step: float, most: int) -> None:
+        self._units, self._squares, self._facts = units, squares, (row_norm, step, most)
+        self._places: list[IntArray] = []
+        self._rows: list[Vector] = []
+
+    def add(self, first: int, places: IntArray, block: Vector) -> None:
+        """The rows at some places of a block that begins at `first`."""
+        if places.size:
+            self._places.append(first + places)
+            self._rows.append(block[places])
+        if sum(map(len, self._places)) >= _ROWS:
+            self.done()
+
+    def done(self) -> None:
+        """Round them."""
+        if self._places:
+            places = np.concatenate(self._places)
+            self._units[places], self._squares[places] = _rounded(np.concatenate(self._rows), *self._facts)
+            self._places, self._rows = [], []
+
+
+def _block(values: Any, part: slice, prepare: Callable[[Vector], Vector] | None) -> Vector:
+    """Rows of a table, prepared, as floats that are nobody else's."""
+    with np.errstate(over="ignore"):
+        rows = values[part].toarray() if sparse.issparse(values) else values[part]
+        block = rows if isinstance(values, MadeRows) else np.array(rows, dtype=np.float64, order="C")
+    if prepare is not None:
+        with np.errstate(all="ignore"):
+            block = np.ascontiguousarray(prepare(block), dtype=np.float64)
+    return block
 
 
 def _inverse(squares: Vector) -> Vector:

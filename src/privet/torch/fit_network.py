@@ -39,7 +39,8 @@ class Fitted:
     >>> found = fit(nn.Linear(3, 1), data, per_example=lambda model, batch: squares(model(batch[0]), batch[1]).sum(1),
     ...             epsilon=1, delta=1e-6, epochs=1, batch_size=50)
     >>> print(found)
-    Trained in 10 steps. The release is (1, 1e-06)-differentially private for one record zeroed out, ...
+    Trained in 10 steps. ε = 1, δ = 1e-06, zero out one, 10 releases of Gaussian noise on Poisson batches; .details for
+    all of it
     """
 
     model: nn.Module

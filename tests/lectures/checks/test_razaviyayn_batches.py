@@ -6,21 +6,30 @@ from privet.lectures import check_for
 
 
 def test_dividing_by_the_realised_batch_fails() -> None:
-    """Section 2.6: 1.2e-5 said and 6.5e-3 true, 541 times; 2.7e-9 and 6.3e-4. Divided by qn, nothing leaks."""
+    """Section 2.6: 1.2e-5 said and 6.5e-3 true, 541 times; 2.7e-9 and 6.3e-4. With a fixed size nothing leaks."""
     found = check_for("90")()
-    assert found.verdict == "fails"
+    assert found.verdict == "holds_within"
+    assert 0.999 < found.numbers["least_share_of_fixed_sizes"] <= found.numbers["share_of_fixed_sizes"] <= 1
     assert found.numbers["times_at_005"] == pytest.approx(541, abs=0.5)
     said = [found.numbers[f"{name}_at_{rate}"] for rate in ("005", "001") for name in ("accountant", "true")]
     assert said == pytest.approx([1.2e-5, 6.5e-3, 2.7e-9, 6.3e-4], rel=1.5e-2)
-    assert check_for("90").mutated().accepted
+    assert not check_for("90").mutated().accepted
 
 
 def test_the_lemma_on_amplification_is_tight() -> None:
-    """Section 2.5: it holds at 1020 of 1020 points, with equality when a record leaves."""
+    """Integrated, not priced: it holds at 375 points, with equality where the others' gradients are the new one's."""
     numbers = check_for("91")().numbers
-    assert numbers["points"] == 1020
+    assert numbers["points"] == 375
     assert numbers["least_share"] == pytest.approx(1, abs=1e-6)
     assert numbers["largest_share"] == pytest.approx(1, abs=1e-6)
+
+
+def test_descent_beats_output_perturbation_only_far_out() -> None:
+    """With the lecture's steps c/√t the proven bound is the worse one until epsilon n is 1e4 to 1e5 times √d."""
+    found = check_for("95")()
+    assert found.verdict == "holds_within"
+    assert found.numbers["better_from"] == pytest.approx(1e5, rel=1e-9)
+    assert found.numbers["ratio_at_100"] == pytest.approx(4.865, abs=1e-3)
 
 
 def test_the_shortcut_goes_as_far_as_the_audit_says() -> None:
@@ -53,12 +62,21 @@ def test_the_rule_for_steps_first_fails_at_fifty() -> None:
 
 
 def test_svrg_does_not_follow_at_once() -> None:
-    """Adam, AdamW and Adafactor cost what plain steps do; SVRG's snapshots cost more."""
+    """Adam, AdamW and Adafactor read the records of plain steps; SVRG's snapshots read more, and cost more."""
     found = check_for("97")()
     assert found.verdict == "fails"
-    costs = {found.numbers[f"epsilon_{name}"] for name in ("plain", "adam", "adamw", "adafactor")}
-    assert len(costs) == 1
-    assert found.numbers["epsilon_svrg"] > 2 * costs.pop()
+    reads = {found.numbers[f"reads_of_{name}"] for name in ("plain", "adam", "adamw", "adafactor")}
+    assert len(reads) == 1
+    assert found.numbers["reads_of_svrg"] > 1.5 * reads.pop()
+    assert found.numbers["epsilon_svrg"] > 2 * found.numbers["epsilon_plain"]
+
+
+def test_bounds_of_the_recap_say_how_loose_they_are() -> None:
+    """Instances come within 2.2, 4.6 and, at 2 and 1,600 steps, 4.1 and 9.4 times of claims 77, 81 and 87."""
+    assert check_for("77")().numbers["share_of_cone_100000_4_1"] > 1 / 2.2
+    assert check_for("81")().numbers["least_share"] > 1 / 4.6
+    found = check_for("87")().numbers
+    assert (found["times_too_large_at_2"], found["times_too_large_at_1600"]) == pytest.approx((4.04, 9.38), abs=5e-3)
 
 
 @pytest.mark.slow

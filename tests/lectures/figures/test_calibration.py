@@ -106,3 +106,15 @@ def test_figures_of_the_pages_are_drawn() -> None:
         for name in re.findall(r"!\[[^]]*\]\(([^)]*\.svg)\)", page.read_text(encoding="utf-8"))
     }
     assert places == {place for place in shown_ if not (docs / place).exists()}
+
+
+def test_the_gallery_shows_every_figure() -> None:
+    """docs/gallery.md shows each drawing of docs/draw.py once for each function, and names each function that draws."""
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    functions = {
+        name
+        for path in (ROOT / "src" / "privet").rglob("*.py")
+        for name in re.findall(r"^def ([a-z]\w*_figure)\(", path.read_text(encoding="utf-8"), re.M)
+    }
+    assert len(functions) >= 16
+    assert {name for name in functions if name not in gallery} == set()

@@ -1,4 +1,4 @@
-"""Nikolov, CSC2412: composition, sensitivity and noise of private descent, and how good it is (110 to 117)."""
+"""Nikolov, CSC2412: composition, sensitivity and noise of private descent (110 to 115)."""
 
 import math
 import statistics
@@ -7,44 +7,54 @@ from itertools import product
 import numpy as np
 
 from privet.accounting import Gaussian, epsilon
+from privet.accounting.fourier.brackets import fourier_delta
+from privet.accounting.pairs.elementary import GaussianPair
 from privet.accounting.theorems.conversions import zcdp_epsilon
 from privet.accounting.theorems.gaussian_profile import delta_bounds, epsilon_bounds, largest_mu, profile
-from privet.clipping import Declared
 from privet.geometry import l2_ball
 from privet.lectures import Finding, check, rule
-from privet.lectures.grid import PAIRS, Multiplier, exact_ratio, false_points, first_falses, scaled
-from privet.lectures.measures import Vector, apart, listed, measured_noise
+from privet.lectures.grid import EPSILONS, PAIRS, Multiplier, exact_ratio, false_points, first_falses, scaled
+from privet.lectures.measures import apart, listed, measured_noise
 from privet.lectures.noisy_runs import walk
-from privet.lectures.toy_problems import BUDGET, average_loss, largest_coordinate, pointwise
+from privet.lectures.toy_problems import BUDGET, average_loss, pointwise
 from privet.losses import LogisticLoss, append_one, gradient_bound
-from privet.plan import Meter, gradient_plan
 from privet.problems import RecordProblem, glm
 from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers import noisy_gradient_descent
-from privet.solvers.gradient import PrivateGradient
 from privet.solvers.plain_descent import projected_gradient_descent
-from privet.theory import estimated_gradient_bound, exact_noise, logistic_lipschitz, nikolov_bound, second_moment
+from privet.theory import exact_noise, logistic_lipschitz
 
 LOSS = LogisticLoss(labels="plus_minus_one")
 
 
-@check("111", mutant={"power": 0.4})
+@check("111", mutant={"power": 1.0})
 def stacking_beats_basic_composition(power: float = 0.5) -> Finding:
-    """Account for k releases with noise growing like sqrt(k), and see how fast that of basic composition grows."""
+    """Convolve the losses of k releases with noise C k^power; fit how noise by basic composition grows with k."""
+    worst = 0.0
+    for (e, d), k in product(
+        ((0.3, 1e-5), (1.0, 1e-5), (3.0, 1e-2)), (10, 1000)
+    ):  # C is the unit; k = 1 is calibrated exactly
+        low, high = fourier_delta([(GaussianPair(largest_mu(e, d) / k**power), k)], e)
+        worst = max(worst, 1 - high / d, low / d - 1)
     e, d, ks = 1.0, 1e-5, (1, 10, 100, 10_000, 1_000_000)
     one = exact_noise(epsilon=e, delta=d, sensitivity=1.0)
-    spent = [epsilon(Gaussian(noise_multiplier=one * k**power) * k, delta=d, neighbours="zero_out") for k in ks]
     basic = {k: 1 / (largest_mu(e / k, d / k) * one * math.sqrt(k)) for k in ks}  # each (epsilon/k, delta/k)-private
-    slide = {k: rule("basic_composition").multiplier(e, d, k) / (one * math.sqrt(k)) for k in ks}
-    growth = math.log(basic[10**6] / basic[100]) / math.log(10**4) + 0.5
-    told = f"""{ks[-1]:,} releases with noise {one:.3f} k^{power:g} cost epsilon {max(spent):.6g} of {e:g}. Basic
-        composition takes {slide[100]:.1f} times that noise for k = 100 and {slide[10**6]:,.0f} times for 10^6 by a rule
-        with k sqrt(log k), and {basic[100]:.1f} and {basic[10**6]:,.0f} times if calibrated exactly, growing like
-        k^{growth:.3f}."""
-    numbers = {"largest_epsilon": max(spent), "basic_at_100": basic[100], "basic_at_1000000": basic[10**6]}
-    numbers |= {"basic_by_rule_at_100": slide[100], "basic_by_rule_at_1000000": slide[10**6], "growth_of_basic": growth}
-    holds = max(spent) <= e * (1 + 1e-9) and growth > 0.99 and slide[100] > basic[100]
-    return Finding.judged(holds, told, table=numbers)
+    slide = {k: k * math.sqrt(math.log(k / d)) / e / (one * math.sqrt(k)) for k in ks}  # C/sqrt(rho), the slide's rho
+    growths = [
+        math.log(largest_mu(e / 100, d / 100) / largest_mu(e / 10**6, d / 10**6)) / math.log(10**4)
+        for e, d in product((0.3, 1.0, 3.0), (1e-5, 1e-2))
+    ]
+    below = max(slide[k] / (k * math.log(k) / one / math.sqrt(k)) for k in ks[1:])  # of k log k
+    told = f"""Noise C k^{power:g} keeps delta for k = 10 and 1000 at three (epsilon, delta), to {worst:.1e}, by
+        convolution. Basic composition with the slide's rho takes {slide[100]:.1f} times that noise for k = 100 and
+        {slide[10**6]:,.0f} times for 10^6, at most {below:.2f} C k log k; calibrated exactly {basic[100]:.1f} and
+        {basic[10**6]:,.0f} times, growing like k^{min(growths):.3f} to k^{max(growths):.3f}: k log k has a logarithm to
+        spare."""
+    numbers = {"composition_off": worst, "basic_at_100": basic[100], "basic_at_1000000": basic[10**6]}
+    numbers |= {"basic_by_rule_at_100": slide[100], "basic_by_rule_at_1000000": slide[10**6]}
+    numbers |= {"growth_of_basic": growths[2], "least_growth": min(growths), "largest_growth": max(growths)}
+    holds = worst < 1e-4 and all(abs(growth - 2 * power) < 0.06 for growth in growths)
+    return Finding.judged(holds and all(slide[k] > basic[k] for k in ks[2:]), told, within=True, table=numbers)
 
 
 def _selected(multiplier: Multiplier) -> dict[str, float]:
@@ -97,17 +107,25 @@ def rho_rule(constant: float = 2.0) -> Finding:
     )
 
 
-@check("113", mutant={"constant": 2.0})
-def rho_as_an_equality(constant: float = 1.0) -> Finding:
-    """Take rho = epsilon^2/(k ln(1/delta)) at its word, and hold it on 408 pairs against the exact accountant."""
-    multiplier = scaled("rho_as_equality", math.sqrt(constant))
+@check("113", mutant={"power": 1.5})
+def rho_up_to_a_constant(power: float = 2.0) -> Finding:
+    """Compare rho = epsilon^2/(k ln(1/delta)) with the largest rho that is private, for epsilon, delta and k."""
+    swept = list(product((0.1, 0.3, 1.0, 3.0, 10.0), (1e-5, 1e-8, 1e-12, 1e-30, 1e-100, 1e-300)))
+    largest = {pair: largest_mu(*pair) ** 2 for pair in swept}  # k releases of variance 1/rho: mu^2 = k rho
+    ratios = [rho / (e**power / math.log(1 / d)) for (e, d), rho in largest.items()]
+    runs = [Gaussian(noise_multiplier=math.sqrt(k / largest[1.0, 1e-5])) * k for k in (10, 1000, 100_000)]
+    composed = [epsilon(run, delta=1e-5, neighbours="zero_out") for run in runs]
+    spread = max(ratios) / min(ratios)
+    multiplier = scaled("rho_as_equality", 1.0)
     counts, truth, frontiers = _counts(multiplier), _selected(multiplier), first_falses(multiplier)
-    told = f"""False at {counts["false_points"]} of {counts["points"]} points, {counts["false_points_up_to_1"]} of
-        {counts["points_up_to_1"]} with epsilon up to 1. Asked for (1, 1e-5) it gives epsilon
-        {truth["true_epsilon_at_1_1e-05"]:.3f}, for (10, 1e-5) {truth["true_epsilon_at_10_1e-05"]:.1f}; at delta = 1e-5
-        it is true up to {frontiers["first_false_at_1e-05"]:.3g}."""
-    holds = counts["false_points_up_to_1"] == 0
-    return Finding.judged(holds, told, within=counts["false_points"] > 0, table=counts | truth | frontiers)
+    told = f"""For epsilon from 0.1 to 10, delta from 1e-5 to 1e-300 and k up to 100,000 the largest rho that is private
+        is {min(ratios):.3f} to {max(ratios):.3f} times the printed order, one half in the limit of small delta: right
+        within a factor of {spread:.2f}, as its sign says. As an equality it is false at
+        {counts["false_points_up_to_1"]} of {counts["points_up_to_1"]} points with epsilon up to 1: asked for (1, 1e-5)
+        it gives epsilon {truth["true_epsilon_at_1_1e-05"]:.3f}."""
+    numbers = {"least_of_order": min(ratios), "most_of_order": max(ratios), "spread": spread}
+    holds = spread < 3 and max(abs(cost - 1) for cost in composed) < 1e-6
+    return Finding.judged(holds, told, within=True, table=numbers | counts | truth | frontiers)
 
 
 @check("114", mutant={"constant": 0.5})
@@ -159,7 +177,7 @@ def _first_false(multiplier: Multiplier, delta: float) -> float:
 
 @check("115", mutant={"constant": 4.0})
 def printed_variance(constant: float = 1.0) -> Finding:
-    """Account for noise of variance (4d + 1)/(n^2 rho), rho by claim 112, on 408 pairs for d = 1, 2, 3."""
+    """Account for noise of variance (4d + 1)/(n^2 rho), rho by claim 112, on 408 pairs and down to delta = 1e-80."""
 
     def rule_for(d: int) -> Multiplier:
         return scaled("rho", math.sqrt((4 * d + constant) / (4 * (d + 1))))
@@ -167,14 +185,19 @@ def printed_variance(constant: float = 1.0) -> Finding:
     counts = _counts(rule_for(1))
     frontiers = {f"first_false_at_1e-{k:02d}": _first_false(rule_for(1), 10.0**-k) for k in (1, 5, 6, 8, 12)}
     more = {f"false_points_for_d_{d}": float(len(false_points(rule_for(d)))) for d in (2, 3)}
+    digits = {}  # how many digits delta has when it is first false: claim 112 has ever less to spare
+    for d in (1, 2, 3, 10):
+        tried = (k for k in range(1, 81) if false_points(rule_for(d), [(e, 10.0**-k) for e in EPSILONS]))
+        digits[f"digits_of_delta_for_d_{d}"] = float(next(tried, math.inf))
     told = f"""For d = 1 false at {counts["false_points"]} of {counts["points"]} points,
         {counts["false_points_up_to_1"]} of {counts["points_up_to_1"]} with epsilon up to 1: at delta = 1e-8 from
-        {frontiers["first_false_at_1e-08"]:.3g} on. For d = 2 at {more["false_points_for_d_2"]:.0f}, for d = 3 at
-        {more["false_points_for_d_3"]:.0f}, where the slack of claim 112 covers it."""
-    return Finding.judged(counts["false_points"] == 0, told, table=counts | frontiers | more)
+        {frontiers["first_false_at_1e-08"]:.3g} on. For d = 1, 2, 3 and 10 the first power of ten that is false for some
+        epsilon up to 10 is delta = 1e-{listed(digits.values(), "g").replace(", ", ", 1e-")}: claim 112 has some noise
+        to spare, which covers the slip at larger delta."""
+    return Finding.judged(counts["false_points"] == 0, told, table=counts | frontiers | more | digits)
 
 
-def _cube(n: int, d: int, *, seed: int, radius: float) -> tuple[RecordProblem, float]:
+def cube_problem(n: int, d: int, *, seed: int, radius: float) -> tuple[RecordProblem, float]:
     """Rows of [−1, 1]^d with a 1 appended, labels −1 and +1, in a ball about 0; and the least risk there."""
     rng = np.random.default_rng(seed)
     X = append_one(rng.uniform(-1, 1, size=(n, d)))
@@ -188,7 +211,7 @@ def _cube(n: int, d: int, *, seed: int, radius: float) -> tuple[RecordProblem, f
 def private_descent_in_a_ball(power: float = 1.0) -> Finding:
     """Run the slide's loop by hand and by the library on the same noise, then recover the library's own noise."""
     rng, T, eta, R = np.random.default_rng(110), 60, 0.3, 0.5
-    problem, _ = _cube(80, 3, seed=110, radius=R)
+    problem, _ = cube_problem(80, 3, seed=110, radius=R)
     noise = rng.normal(size=(T - 1, 4))
     theta, visited, scaled_back = np.zeros(4), [np.zeros(4)], 0
     for z in noise:
@@ -215,68 +238,3 @@ def private_descent_in_a_ball(power: float = 1.0) -> Finding:
     numbers = {"apart": from_library, "scaled_back": scaled_back, "noise_of_a_step": deviation, "claimed": claimed}
     numbers |= {"standard_errors": off}
     return Finding.judged(from_library < 1e-12 and off < 5, told, table=numbers)
-
-
-@check("116", mutant={"constant": 0.5})
-def accuracy_theorem(constant: float = 1.0, full: bool = False) -> Finding:
-    """Descend from the ball's centre with the theorem's step size, without and with noise, on two losses."""
-    rng, runs, T, R = np.random.default_rng(116), 200 if full else 10, 64, 2.0
-    largest, least = largest_coordinate(T, radius=R)
-    cube, lowest = _cube(50, 4, seed=116, radius=R)
-    shares = {}
-    for name, problem, best, G, d in (("largest", largest, least, 1.0, T), ("logistic", cube, lowest, math.sqrt(5), 5)):
-        for sigma in (0.0, 0.3, 1.0):
-
-            def noisy(w: Vector, at: RecordProblem = problem, s: float = sigma) -> Vector:
-                return at.plain_gradient(w) + s * rng.normal(size=w.size)
-
-            moment = second_moment(steps=T, lipschitz=G, d=d, noise_stddev=sigma)
-            eta = R / math.sqrt(moment * T)
-            excess = [
-                average_loss(problem, walk(noisy, size=d, steps=T - 1, step_size=eta, domain=problem.domain)) - best
-                for _ in range(runs if sigma else 1)
-            ]
-            claimed = constant * estimated_gradient_bound(steps=T, distance=R, second_moment=moment).value
-            shares[f"share_{name}_{sigma:g}".replace(".", "_")] = float(np.mean(excess)) / claimed
-    told = f"""The mean excess is {listed(shares.values(), ".3f")} of RB/sqrt(T), for the largest coordinate and a
-        logistic loss with noise 0, 0.3, 1; R is the radius, from the ball's centre."""
-    return Finding.judged(max(shares.values()) <= 1 + 1e-9, told, table=shares)
-
-
-@check("117", mutant={"power": 0.0})
-def plugging_in(power: float = 2.0, full: bool = False) -> Finding:
-    """Draw the library's noisy gradients where the gradient is longest, for epsilon 0.5, 1 and 2, and average |.|^2."""
-    d, delta, draws = 9, 1e-5, 4_000 if full else 200
-    G, far = math.sqrt(d + 1), np.full(d + 1, -2.0)  # there the gradient is as long as it gets, to 2e-9
-    problem = pointwise(LOSS, np.ones((100, d + 1)), np.ones(100))
-    shares, over = {}, 0.0
-    for e in (0.5, 1.0, 2.0):
-        sigma = exact_noise(epsilon=e, delta=delta, sensitivity=2 * G / 100)
-        plan = gradient_plan(
-            bounding=Declared(lipschitz=G),
-            noise_multiplier=sigma * 100 / G,
-            steps=draws,
-            records=100,
-            neighbours="replace_one",
-        )
-        estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(117)))
-        squares = np.array([float((estimate(far) ** 2).sum()) for _ in range(draws)])
-        claimed = G * G / e**power + sigma**2 * (d + 1)
-        shares[f"share_at_{e:g}".replace(".", "_")] = float(squares.mean()) / claimed
-        over = max(over, (float(squares.mean()) - claimed) / (float(squares.std()) / math.sqrt(draws)))
-    sigma = exact_noise(epsilon=1.0, delta=delta, steps=100, sensitivity=2 * G / 1000)
-    explicit = nikolov_bound(steps=100, radius=1.0, d=d, noise_stddev=sigma).value
-    order = math.sqrt(d / 100) + d * math.sqrt(math.log(1 / delta)) / 1000
-    cube, least = _cube(200, 4, seed=117, radius=1.0)
-    private = glm(LOSS, cube.X, cube.y, row_norm=math.sqrt(5), domain=cube.domain)
-    runs = map(fixed_seed_invalidates_guarantee, range(50 if full else 3))
-    found = [noisy_gradient_descent(private, budget=BUDGET, steps=63, random=random).coef for random in runs]
-    excess = float(np.mean([average_loss(cube, coef) - least for coef in found]))
-    noise = exact_noise(epsilon=1.0, delta=delta, steps=63, sensitivity=2 * math.sqrt(5) / 200)
-    allowed = nikolov_bound(steps=64, radius=1.0, d=4, noise_stddev=noise).value
-    told = f"""For epsilon = 0.5, 1, 2 the second moment is {listed(shares.values(), ".3f")} of the bound with (d +
-        1)/epsilon^{power:g}, {over:.1f} standard errors above it at worst. The explicit error is {explicit / order:.2f}
-        times the printed order; a run of 63 steps is {excess:.4f} above the least, of {allowed:.3f}."""
-    numbers = {"standard_errors_above": over, "explicit_of_order": explicit / order, "excess": excess}
-    numbers |= {"allowed": allowed}
-    return Finding.judged(over < 5 and excess <= allowed, told, table=numbers | shares)

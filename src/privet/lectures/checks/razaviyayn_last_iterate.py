@@ -6,17 +6,17 @@ import numpy as np
 
 from privet.accounting.theorems.composition import optimal_delta
 from privet.accounting.theorems.gaussian_profile import epsilon_bounds, largest_mu
-from privet.geometry import l2_ball
+from privet.geometry import box, l2_ball
 from privet.lectures import Finding, check, rule
 from privet.lectures.grid import DELTAS, EPSILONS, PAIRS, false_points, scaled
 from privet.lectures.measures import Vector, apart, listed, longest, measured_noise
-from privet.lectures.noisy_runs import noisy_run
+from privet.lectures.noisy_runs import down_a_slope, noisy_run, walk
 from privet.lectures.toy_problems import average_loss, largest_coordinate, linear, unit_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem
 from privet.solvers import ReleaseRule, Result
 from privet.solvers.plain_descent import projected_gradient_descent
-from privet.theory import last_iterate_bound, last_iterate_steps, second_moment
+from privet.theory import last_iterate_bound, last_iterate_steps, plan_for, second_moment
 
 _STEPS = (1, 10, 1_000, 100_000)
 _SMALL = [(e, d, t) for t in _STEPS for d in (*DELTAS, 0.5, 0.9, 0.99) for e in EPSILONS[1::2] if e < 1]
@@ -112,30 +112,59 @@ def noise_of_dp_gd(constant: float = 8.0) -> Finding:
     return Finding.judged(not false, told, table=numbers | waste)
 
 
+def _bounced(T: int) -> float:
+    """F = |w + 1| on [-1, 1] after T steps c/sqrt(t) of c = 2 sqrt(T), each at least as long as the interval is."""
+
+    def gradient(w: Vector) -> Vector:
+        return np.where(w > -1.0, 1.0, -1.0)
+
+    scale, interval = 2.0 * math.sqrt(T), box(low=-1.0, high=1.0, size=2)
+    ends = walk(
+        gradient,
+        size=2,
+        steps=T,
+        step_size=lambda t: scale / math.sqrt(t),
+        domain=interval,
+        release="last",
+        start=np.array([-1.0, 1.0]),
+    )
+    return float((ends + 1.0).max())
+
+
 @check("87", mutant={"power": 1.0})
-def shamir_and_zhang(power: float = 0.5, full: bool = False) -> Finding:
-    """Run steps c/sqrt(t) on the largest of T + 1 coordinates, and with noise on linear losses, below the bound."""
-    T, worst, seen = 8_192 if full else 1_600, 0.0, dict[str, float]()
+def shamir_and_zhang(power: float = 0.5, constant: float = 1.0, full: bool = False) -> Finding:
+    """Bounce between two ends, descend on the largest of T + 1 coordinates, and with noise, all below the bound."""
+    shares = {}
+    for T in (2, 10, 100, 1_600, *([20_000] if full else [])):
+        scale = 2.0 * math.sqrt(T)
+        shares[f"share_of_bounce_{T}"] = _bounced(T) / (constant * (4.0 / scale + scale) * (2 + math.log(T)) / T**power)
+    T = 8_192 if full else 1_600
     problem, least = largest_coordinate(T + 1)
-    for scale in (0.5, 2.0) if full else (2.0,):
-        path = projected_gradient_descent(
-            problem, steps=T, step_size=lambda t, c=scale: c / math.sqrt(t), release="last"
-        )
-        excess = average_loss(problem, path.released) - least
-        bound = (4.0 / scale + scale) * (2 + math.log(T)) / T**power
-        library = last_iterate_bound(steps=T, diameter=2.0, lipschitz=1.0, d=T + 1, noise_stddev=0.0, step_scale=scale)
-        seen |= {f"excess_at_{scale:g}".replace(".", "_"): excess, f"bound_at_{scale:g}".replace(".", "_"): bound}
-        worst = max(worst, excess / bound, excess / library.value)
-    rows, sigma, steps = np.array([[0.6, 0.0, 0.0], [0.0, 0.8, 0.0]]), 0.5, 50
-    noisy = linear(rows, domain=l2_ball(radius=1.0))
-    runs = [_iterates(noisy, steps, sigma, 1.0, seed)[-1] for seed in range(40 if full else 4)]
-    excess = float(np.mean([average_loss(noisy, w) for w in runs])) + float(np.linalg.norm(rows.mean(axis=0)))
-    bound = (4.0 + 1.0 + 3 * sigma**2) * (2 + math.log(steps)) / steps**power
-    told = f"""After {T:,} steps the last iterate is off by {seen["excess_at_2"]:.4f} where {seen["bound_at_2"]:.4f} is
-        claimed (no descent that sees {T:,} gradients gets below {1 / math.sqrt(T + 1):.4f}), with noise by {excess:.4f}
-        where {bound:.4f} is."""
-    numbers = {"largest_share_of_bound": worst, "excess_with_noise": excess, "bound_with_noise": bound}
-    return Finding.judged(worst <= 1 and excess <= bound, told, table=numbers | seen)
+    path = projected_gradient_descent(problem, steps=T, step_size=lambda t: 2.0 / math.sqrt(t), release="last")
+    claimed = constant * 4.0 * (2 + math.log(T)) / T**power
+    shares["share_of_largest_coordinate"] = (average_loss(problem, path.released) - least) / claimed
+    sigma, steps = 2.0, 400
+    scale = 1 / math.sqrt(1 + 2 * sigma**2)  # D/G, the diameter of the slope's ball being 1
+    excess, _ = down_a_slope(
+        slope=1.0,
+        d=2,
+        noise=sigma,
+        steps=steps,
+        step_size=lambda t: scale / math.sqrt(t),
+        copies=40,
+        seed=87,
+        last=True,
+    )
+    shares["share_with_noise"] = excess / (constant * 2 / scale * (2 + math.log(steps)) / steps**power)
+    loosest = shares["share_of_bounce_1600"]
+    told = f"""Bouncing between two ends, the last iterate of 2, 10, 100 and 1,600 steps is off by
+        {listed([shares[f"share_of_bounce_{T}"] for T in (2, 10, 100, 1_600)], ".3f")} of the bound: it is
+        {1 / shares["share_of_bounce_2"]:.1f} times too large at 2 steps and {1 / loosest:.1f} times at 1,600, where no
+        loss tried comes nearer. On the largest coordinate it is {shares["share_of_largest_coordinate"]:.3f} of it, with
+        noise {shares["share_with_noise"]:.3f}."""
+    looseness = {"times_too_large_at_2": 1 / shares["share_of_bounce_2"], "times_too_large_at_1600": 1 / loosest}
+    holds = max(shares.values()) <= 1 and loosest > 0.1
+    return Finding.judged(holds, told, table={"largest_share_of_bound": max(shares.values())} | looseness | shares)
 
 
 @check("88", mutant={"best": 2.0})
@@ -171,21 +200,49 @@ def best_step_scale(best: float = 1.0) -> Finding:
 
 @check("89", mutant={"power": 0.5})
 def order_of_the_last_iterate(power: float = 1.0) -> Finding:
-    """Fit how the planner's bound for the last iterate grows with sqrt(d)/n, its logarithm of T taken out."""
+    """Fit how the planner's bound grows with n, d and epsilon, its logarithm of T taken out, and run plans below it."""
 
-    def proved(n: int, d: int) -> float:
-        found = unit_plan("last", n=n, d=d, budget=Budget(epsilon=0.9, delta=1e-6))
+    def proved(n: int, d: int, e: float = 0.9) -> float:
+        found = unit_plan("last", n=n, d=d, budget=Budget(epsilon=e, delta=1e-12))
         return found.excess_risk / (2 + math.log(found.steps or 1))
 
     with_n = -math.log(proved(10**8, 100) / proved(10**6, 100)) / math.log(100)
     with_d = math.log(proved(10**8, 10_000) / proved(10**8, 100)) / math.log(10)
+    with_e = -math.log(proved(10**8, 100, 0.9) / proved(10**8, 100, 0.09)) / math.log(10)
 
     def shape(t: float) -> float:
         return (2 + math.log(t)) * math.sqrt(1 / t + 1e-9)
 
     T = last_iterate_steps(1e-9)
     best = min(shape(t) for t in np.geomspace(T / 30, 30 * T, 4_001).tolist()) / shape(T)
-    told = f"""Without its logarithm the bound falls like n to the power -{with_n:.3f} and grows like sqrt(d) to the
-        power {with_d:.3f}, where {power:g} is claimed; no other T has a bound below {best:.9f} of the chosen one's."""
-    holds = abs(with_n - power) < 0.05 and abs(with_d - power) < 0.05 and best >= 1 - 1e-12
-    return Finding.judged(holds, told, power_of_n=with_n, power_of_root_d=with_d, best_of_other_steps=best)
+    shares = {}
+    for n, d, e in ((300, 1, 0.9), (600, 4, 0.9), (900, 1, 0.3)):  # on a ball of diameter 1, gently sloping
+        plan = plan_for(
+            n=n,
+            d=d,
+            radius=0.5,
+            lipschitz=1.0,
+            budget=Budget(epsilon=e, delta=1e-6),
+            neighbours="replace_one",
+            method="last",
+            max_steps=1_500,
+        )
+        noise, steps = plan.noise_stddev or math.nan, plan.steps or 1
+        mean, _ = down_a_slope(
+            slope=min(1.0, 4 * noise * math.sqrt(d / steps)),
+            d=d,
+            noise=noise,
+            steps=steps,
+            step_size=plan.step_size_at,
+            copies=40,
+            seed=89,
+            last=True,
+        )
+        shares[f"share_{n}_{d}_{e:g}".replace(".", "_")] = mean / plan.excess_risk
+    told = f"""Without its logarithm the bound falls like n to the power -{with_n:.3f}, like epsilon to the power
+        -{with_e:.3f}, and grows like sqrt(d) to the power {with_d:.3f}, where {power:g} is claimed; no other T has a
+        bound below {best:.9f} of the chosen one's. Runs of the plan down a gentle slope reach
+        {listed(shares.values(), ".3f")} of it: claim 87 says how loose that is."""
+    numbers = {"power_of_n": with_n, "power_of_root_d": with_d, "power_of_epsilon": with_e, "best_of_other_steps": best}
+    holds = max(abs(fitted - power) for fitted in (with_n, with_d, with_e)) < 0.06 and best >= 1 - 1e-12
+    return Finding.judged(holds and max(shares.values()) <= 1, told, table=numbers | shares)

@@ -13,7 +13,7 @@ from privet.accounting.theorems.subsampling import amplified, rate_for
 from privet.clipping import Clip, Declared
 from privet.lectures import Finding, check, rule
 from privet.lectures.examples import survey as worked
-from privet.lectures.examples.one_record_a_step import against_full_batches, n_squared_steps
+from privet.lectures.examples.one_record_a_step import accuracy, against_full_batches, n_squared_steps
 from privet.lectures.grid import (
     DELTAS,
     PAIRS,
@@ -38,14 +38,18 @@ def lemma_1_1(constant: float = 1.0) -> Finding:
     false = false_points(multiplier)
     below = [pair for pair in false if pair[0] <= 1]
     frontiers = first_falses(multiplier)
+    large = {f"first_false_at_{d:g}".replace(".", "_"): first_false(multiplier, d) for d in (0.5, 0.9, 0.98, 0.99)}
     mu = 1.0 / multiplier(10.0, 1e-5)
-    told = f"""True at {len(PAIRS) - len(false)} of {len(PAIRS)} points, and wherever epsilon is at most
-        {min(frontiers.values()):.3g}; false from {frontiers["first_false_at_1e-05"]:.3g} on at delta = 1e-5. Asked for
-        (10, 1e-5) it gives epsilon {epsilon_bounds(mu, 1e-5)[1]:.2f}."""
+    told = f"""True at {len(PAIRS) - len(false)} of {len(PAIRS)} points: wherever epsilon is at most
+        {min(frontiers.values()):.3g} and delta at most 0.1; false from {frontiers["first_false_at_1e-05"]:.3g} on at
+        delta = 1e-5. For larger delta it is false sooner: from {listed(large.values(), ".2f")} on at 0.5, 0.9, 0.98 and
+        0.99. Its noise is down to {least_ratio(multiplier):.4f} of what is needed; asked for (10, 1e-5) it gives
+        epsilon {epsilon_bounds(mu, 1e-5)[1]:.2f}."""
     numbers: dict[str, float] = {"points": len(PAIRS), "false_points": len(false), "false_points_up_to_1": len(below)}
     numbers |= {"least_ratio": least_ratio(multiplier), "true_epsilon_of_10": epsilon_bounds(mu, 1e-5)[1]}
     numbers |= {"true_delta_of_10": profile(mu, 10.0), "ratio_at_1": exact_ratio(multiplier, 1.0, 1e-5)}
-    return Finding.judged(not below, told, within=bool(false), table=numbers | frontiers)
+    holds = not below and large["first_false_at_0_98"] > 1
+    return Finding.judged(holds, told, within=bool(false), table=numbers | frontiers | large)
 
 
 @check("13", mutant={"power": 1.0})
@@ -234,16 +238,22 @@ def steps_of_dp_sgd(power: float = 0.5) -> Finding:
 
 
 @check("22", mutant={"least_noise": 1.0})
-def dp_sgd_against_noisy_descent(least_noise: float = 4.0) -> Finding:
-    """Compare DP-SGD, one record of 200 a step, where full batches have μ = 1, for noise of 0.5 to 8 sensitivities."""
+def dp_sgd_against_noisy_descent(least_noise: float = 16.0) -> Finding:
+    """Compare DP-SGD, one of n records a step and one replaced, with full batches: what it costs, how near it comes."""
     full_batch, costs = epsilon_bounds(1.0, 1e-5)[1], against_full_batches(n=200)
     far = max(cost / full_batch for noise, cost in costs.items() if noise >= least_noise)
-    return Finding.judged(
-        far <= 1.02,
-        f"Full batches cost {full_batch:.3f}; one record a step {listed(costs.values(), '.2f')} with noise of "
-        f"{listed(costs, 'g')} sensitivities. Within {100 * (far - 1):.1f} % from {least_noise:g} on.",
-        within=True,
-        epsilon_full_batch=full_batch,
-        largest_ratio=far,
-        table={f"epsilon_at_{noise:g}".replace(".", "_"): cost for noise, cost in costs.items()},
-    )
+    fewer = against_full_batches((4.0, 16.0), n=50)
+    runs = [accuracy(noise) for noise in (1.0, 4.0)]
+    apart = [run.one_record / run.full_batch for run in runs]
+    off = max(abs(run.one_record - run.full_batch) / run.standard_error for run in runs)
+    share = max(run.one_record / run.bound for run in runs)
+    told = f"""Full batches cost {full_batch:.3f}; one record of 200 a step {listed(costs.values(), ".2f")} with noise
+        of {listed(costs, "g")} sensitivities: {100 * (costs[4.0] / full_batch - 1):.0f} % more at 4, within
+        {100 * (far - 1):.1f} % from {least_noise:g} on; of 50 records {fewer[4.0]:.2f} and {fewer[16.0]:.2f} at 4 and
+        16. Its excess risk is {listed(apart, ".3f")} times theirs at noise 1 and 4 ({off:.1f} standard errors), up to
+        {share:.2f} of what lemma 2.7 allows both."""
+    numbers = {"epsilon_full_batch": full_batch, "largest_ratio": far, "ratio_at_4": costs[4.0] / full_batch}
+    numbers |= {"ratio_of_risks_at_1": apart[0], "ratio_of_risks_at_4": apart[1], "share_of_lemma_2_7": share}
+    numbers |= {f"epsilon_at_{noise:g}".replace(".", "_"): cost for noise, cost in costs.items()}
+    holds = far <= 1.03 and max(abs(ratio - 1) for ratio in apart) < 0.1 and share <= 1
+    return Finding.judged(holds, told, within=True, table=numbers)

@@ -7,7 +7,8 @@ Divided by |B| instead, one more record changes the weight of all the others:
     everybody's gradient is −C, a newcomer's is +C. Without the newcomer the mean is −C, whatever |B| is;
     with the newcomer among k others it is −C + 2C/(k + 1), a move of 2C/(k + 1), where C/(qn) was accounted for.
 
-The output is a Gaussian about a random centre, so its exact δ is an integral of mixtures.
+The output is a Gaussian about a random centre, so its exact δ is an integral of mixtures. A batch of fixed size m is
+different: m is public, a replaced record moves the mean by 2C/m at most, and that is what is accounted for.
 
 >>> found = divided_by_realised_size()
 >>> f"accountant {found.accountant:.2g}, true {found.true:.2g}, {found.true / found.accountant:.0f} times as much"
@@ -79,6 +80,34 @@ def divided_by_expected_size(n: int = 1000, rate: float = 0.05, noise: float = 1
     without = (np.zeros(1), np.ones(1))
     present = (np.array([0.0, 1.0 / noise]), np.array([1.0 - rate, rate]))
     return _leak(present, without, rate, noise, epsilon)
+
+
+def divided_by_fixed_size(n: int = 1000, batch: int = 50, noise: float = 1.0, epsilon: float = 1.0) -> Leak:
+    """Return the same for `batch` of n records without replacement, one replaced, divided by `batch`.
+
+    The others' gradients are those of the record that goes, where the lemma of amplification is an equality.
+
+    >>> found = divided_by_fixed_size()
+    >>> abs(found.true / found.accountant - 1) < 1e-3
+    True
+    """
+    rate = batch / n
+    moved = (np.array([0.0, 2.0 / noise]), np.array([1.0 - rate, rate]))
+    kept = (np.zeros(1), np.ones(1))
+    step = Gaussian(noise_multiplier=noise).without_replacement(batch=batch, records=n)
+    true = max(_delta(moved, kept, epsilon), _delta(kept, moved, epsilon))
+    return Leak(accountant=delta(step, epsilon=epsilon, neighbours="replace_one"), true=true)
+
+
+def mixture_delta(first: Mixture, second: Mixture, epsilon: float) -> float:
+    """Return δ(ε) of two mixtures of unit Gaussians, (centres, chances) each, by adding up narrow cells; from below.
+
+    >>> from privet.accounting.theorems.gaussian_profile import profile
+    >>> one, two = ((np.array([at]), np.ones(1)) for at in (0.0, 1.0))
+    >>> abs(mixture_delta(one, two, 1.0) / profile(1.0, 1.0) - 1) < 1e-4
+    True
+    """
+    return _delta(first, second, epsilon)
 
 
 def _leak(present: Mixture, without: Mixture, rate: float, noise: float, epsilon: float) -> Leak:

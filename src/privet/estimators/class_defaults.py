@@ -1,0 +1,179 @@
+"""What classifiers spend on the constant, which is the commonest class: alone, before the slopes, after them."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from privet.arrays import Vector
+from privet.data import one_row_each
+from privet.estimators.constant_model import ConstantModel
+from privet.plan import Meter, Release
+from privet.preprocessing.centring import Centring
+from privet.preprocessing.whitening import Whitener
+from privet.privacy import Neighbours, sensitivity_factor
+from privet.problems.linear_model import LinearModel
+from privet.solvers import DPSGD, Solver
+from privet.solvers.class_choice import ClassChoice, ClassVote
+from privet.solvers.class_rates import ClassRates
+from privet.solvers.score_model import with_slope
+from privet.solvers.stochastic_descent import noise_gain
+
+if TYPE_CHECKING:
+    from privet.estimators.linear import PrivateLinearModel
+    from privet.estimators.outline import Size
+    from privet.estimators.preparing import Records
+
+# Records × epsilon, as it is if a record is replaced, below which only the constant is learnt; of two classes, of more.
+_ALONE = (60.0, 75.0)
+_KEPT = 1_000.0  # effective sample size from which nothing is drawn of several classes
+_MANY = 8  # classes beyond which a constant is no better than what noise leaves, and nothing is drawn
+_NARROW = 20  # columns up to which slopes are taken to be spread over directions alike
+_FREE = 10.0  # directions, at most, whose noise is taken off the slopes: beyond, features have few that count
+# Records × epsilon of a release, and the least and the most of epsilon for it; rates of narrow tables, of wide ones.
+_RATES = ((30.0, 0.02, 0.25), (15.0, 0.02, 0.25))
+_CHOICE = (80.0, 0.05, 0.5)
+_ROUND = 0.7  # length of most rows
+_STEPS = 1_000  # of one's own, beyond which slopes are not shrunk: how much noise they have takes long to find
+_HINGED = 0.4  # of the noise of margins, which is pulled back where they are wide enough
+_LEFT = 0.87  # of a record's residual, of several classes, before anything is learnt
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClassDraws:
+    """What is learnt of classes by draws beside a descent, and how slopes are shrunk after it; all public."""
+
+    rates: float  # epsilon of how often each class occurs; 0 if that is not learnt
+    choice: ClassChoice | None
+    taken: float  # off the slopes, in parts of the noise that they are known to have
+    matched: bool  # whether the constant is, to those rates; else it moves with the slopes
+
+    @property
+    def epsilon(self) -> float:
+        """Of all of it."""
+        return self.rates + (0.0 if self.choice is None else self.choice.epsilon)
+
+    def releases(self) -> tuple[Release, ...]:
+        """What comes after the descent."""
+        return () if self.choice is None else (self.choice.release(),)
+
+    def kept(
+        self, problem: LinearModel, theta: Vector, start: Vector | None, solver: Solver, constant: float, meter: Meter
+    ) -> Vector:
+        """What is kept of θ, which was found from `start`: less of it where noise is much of it; and the choice."""
+        if self.taken and isinstance(solver, DPSGD) and solver.steps <= _STEPS:
+            part = kept_part(theta[:-1], self.taken, solver, meter)
+            found = theta * 1.0
+            found[:-1] *= part
+            if start is not None:
+                found[-1:] = start[-1:] + part * (theta[-1:] - start[-1:])
+                if self.matched:
+                    spread = float(np.linalg.norm(found[:-1])) * _ROUND / math.sqrt(len(found) - 1)
+                    found[-1] = with_slope(np.array([0.0, float(start[-1]) * constant]), spread)[1] / constant
+            theta = found
+        return theta if self.choice is None else self.choice.run(problem, theta, constant, meter)
+
+
+def kept_part(slopes: Vector, taken: float, solver: DPSGD, meter: Meter) -> float:
+    """Which part of the slopes to keep for the least squared error, as James and Stein have it; public.
+
+    What noise adds to each slope is known, but for how much the loss pulls it back: not at all for two classes, where
+    gradients are cut so hard that only labels are left of them. In a direction that rows spread in by much, as in wide
+    tables, slopes are surer than their length says; so no more than a few directions' noise is taken off.
+    """
+    outputs = slopes.shape[1] if slopes.ndim == 2 else 1
+    pull = 0.0
+    if outputs > 1:
+        cut = min((solver.clip or 1.0) / _LEFT, 1.0)
+        pull = cut * (1 - 1 / outputs) / outputs * _ROUND**2 / len(slopes)
+    noise = noise_gain(solver, pull=pull) * meter.noise_stddev("gradients") / meter.plan.batch_size("gradients")
+    lost = taken * min(float(len(slopes)), _FREE) * outputs * noise**2
+    return max(0.0, 1 - lost / max(float(np.square(slopes).sum()), 2.0**-1000))
+
+
+def seen_votes(epsilon: float, count: float, neighbours: Neighbours) -> float:
+    """Records × epsilon, or as much as that is worth where a record is replaced."""
+    return 2 * epsilon * count / sensitivity_factor(neighbours)
+
+
+def lone_class(model: "PrivateLinearModel", size: "Size", count: float) -> ClassRates | ClassVote | None:
+    """How the commonest class is learnt, if it is all that will be; by public facts."""
+    several = size.classes > 2
+    if size.classes > _MANY or seen_votes(model.epsilon, count, model.neighbours) >= _ALONE[several]:
+        return None
+    if several:
+        return ClassVote(name="constant", classes=size.classes)
+    return ClassRates(classes=2, neighbours=model.neighbours)
+
+
+def class_draws_for(
+    model: "PrivateLinearModel",
+    size: "Size",
+    count: float,
+    effective: float,
+    centring: Centring | None,
+    whitener: Whitener | None,
+) -> ClassDraws | None:
+    """What is drawn beside a descent on rows that are centred, and perhaps whitened; None where there is enough.
+
+    Of two classes, where a vote is cheap, slopes are kept in part; of more, a draw says whether to keep them.
+    """
+    if model._task != "binary" or size.weighted or size.classes > _MANY or centring is None:
+        return None
+    whitened = whitener is not None
+    narrow, seen = size.columns <= _NARROW, seen_votes(model.epsilon, count, model.neighbours)
+    taken = (1.0 if model._calibrates else _HINGED) * (not whitened and not model.alpha)  # a penalty pulls back, too
+    if size.classes == 2:
+        rates = _part(_RATES[not narrow], model.epsilon, seen)
+        matched = narrow and taken == 1
+        return None if whitened else ClassDraws(rates=rates, choice=None, taken=taken, matched=matched)
+    if effective >= _KEPT:
+        return None
+    choice = ClassChoice(epsilon=_part(_CHOICE, model.epsilon, seen), classes=size.classes)
+    return ClassDraws(rates=0.0, choice=choice, taken=taken * narrow, matched=False)
+
+
+def _part(wanted: tuple[float, float, float], epsilon: float, seen: float) -> float:
+    votes, least, most = wanted
+    return epsilon * min(max(votes / max(seen, 2.0**-20), least), most)
+
+
+class ClassConstants(ConstantModel):
+    """What classifiers say of a model that is a constant."""
+
+    _draws: ClassVar[bool] = True
+    classes_: Any
+    classes: Any
+    neighbours: Neighbours
+
+    @property
+    def _said_public(self) -> tuple[str, ...]:
+        return () if self.classes is not None else ("the list of classes, read off the labels, is public",)
+
+    def _scores_of(self, rates: Vector) -> Vector:
+        """The scores of a constant model with these rates: one of two classes, else one each."""
+        odds = np.log(rates)
+        return np.diff(odds) if len(odds) == 2 else odds - odds.mean()
+
+    def _draw_constant(self, draw: Any, target: Any, ends: tuple[float, float] | None, meter: Meter) -> Vector:
+        return np.asarray(draw.run(target, meter))
+
+    def _keep_constant(self, constant: Any, columns: int) -> None:
+        self.intercept_ = self._scores_of(constant)
+        self.coef_ = np.zeros((len(self.intercept_), columns))
+
+    def _learnt_rates(self, data: "Records", meter: Meter) -> Vector | None:
+        """How often each class occurs, if the plan has that."""
+        if ClassRates.name not in meter.plan:
+            return None
+        target = data.target if data.people is None else data.target[one_row_each(data.people, meter.random)]
+        return ClassRates(classes=len(self.classes_), neighbours=self.neighbours).run(target, meter)
+
+    def _started(self, rates: Vector | None, shape: tuple[int, ...], constant: float) -> Vector | None:
+        """A constant model with these rates, of which the last row is of the constant; None without any."""
+        if rates is None:
+            return None
+        start = np.zeros(shape)
+        start[-1:] = self._scores_of(rates) / constant
+        return start

@@ -1,0 +1,34 @@
+"""What a linear model says of the constant that it would be alone."""
+
+from typing import Any, ClassVar
+
+from privet.arrays import Vector
+from privet.plan import Meter
+
+
+class ConstantModel:
+    """What a model says of the constant that it would be alone, if it `_draws` any."""
+
+    _draws: ClassVar[bool] = False
+    _loyal: ClassVar[bool] = False  # whether its target's range is learnt by histograms, however few records there are
+
+    def _constant_draw(self, name: str) -> Any:
+        """The draw of the best constant, if there is one whatever the scale of the target."""
+        return None
+
+    def _draw_constant(self, draw: Any, target: Any, ends: tuple[float, float] | None, meter: Meter) -> Any:
+        """The constant, between public ends if there are any."""
+        raise NotImplementedError
+
+    def _keep_constant(self, constant: Any, columns: int) -> None:
+        """Set the fitted attributes of a model that is a constant."""
+        raise NotImplementedError
+
+    @property
+    def _said_public(self) -> tuple[str, ...]:
+        """What is taken as public of the target."""
+        return ()
+
+    def _started(self, rates: Vector | None, shape: tuple[int, ...], constant: float) -> Vector | None:
+        """Where a descent begins, if not in the middle."""
+        return None

@@ -1,0 +1,87 @@
+"""How often each class occurs, with Laplace noise: pure, and far surer than Gaussian noise where records are few."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from privet.accounting import Laplace
+from privet.accounting.numerics import upward
+from privet.arrays import IntArray, Vector
+from privet.data.elsewhere import tallies
+from privet.noise import add_laplace
+from privet.plan import Bounded, Meter, Release
+from privet.privacy import Neighbours, sensitivity_factor
+
+_STEP = 0.5
+_BITS = 12  # a scale of noise is at least 2¹² lattice steps
+
+
+def class_counts(places: Vector, classes: int) -> IntArray:
+    """How many records are in each class, wherever they are; NaN is in none. Private.
+
+    Examples
+    --------
+    >>> class_counts(np.array([1.0, 1.0, np.nan]), 3)
+    array([0, 2, 0])
+    """
+    (counts,) = tallies([partial(_by_class, classes=classes)], [places])
+    return np.asarray(counts, dtype=np.int64)
+
+
+def _by_class(places: Vector, classes: int) -> IntArray:
+    known = places[np.isfinite(places)].astype(np.int64)
+    return np.bincount(known, minlength=classes)[:classes]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClassRates:
+    """The rates of some classes, by their counts; of two, if the number of records is public, by half the difference.
+
+    One record moves half the difference by half of what it moves two counts by.
+
+    Promise: the release of that name, the Laplace mechanism; labels that are NaN count for nothing.
+    Theorem: docs/proofs/drawing.md, section 8.
+
+    Examples
+    --------
+    >>> ClassRates(classes=2, neighbours="replace_one").release(0.125).mechanism
+    Laplace(scale=16.00000000000...)
+    """
+
+    classes: int
+    neighbours: Neighbours
+    name: ClassVar[str] = "class rates"
+
+    @property
+    def _halved(self) -> bool:
+        return self.classes == 2 and self.neighbours != "add_remove"
+
+    def release(self, epsilon: float) -> Release:
+        """The release that costs `epsilon`."""
+        clip, of = (0.5, "half the difference of two class counts") if self._halved else (1.0, "records of each class")
+        return Release(
+            name=self.name,
+            of=of,
+            bound=Bounded(clip=clip, how="a record is in at most one class"),
+            mechanism=Laplace(scale=upward(sensitivity_factor(self.neighbours) / epsilon)),
+        )
+
+    def run(self, places: Vector, meter: Meter) -> Vector:
+        """The rates, 1 together, each at least what noise would hide; private in, public out."""
+        release, total = meter.plan[self.name], max(float(meter.plan.count), 1.0)
+        scale = release.mechanism.scale * release.bound.clip  # type: ignore[union-attr]  # as `release` has it
+        meter.open(self.name, count=len(places))
+        counts = class_counts(places, self.classes)
+        units = counts[1:] - counts[:1] if self._halved else 2 * counts
+        shift = max(0, _BITS + 1 - math.frexp(scale / _STEP)[1])
+        random = meter.draw(self.name)
+        noisy = add_laplace(
+            np.left_shift(units, shift), step=math.ldexp(_STEP, -shift), noise_scale=scale, random=random
+        )
+        if self._halved:
+            noisy = total / 2 + np.array([-noisy[0], noisy[0]])
+        noisy = np.maximum(noisy, min(scale, total / (2 * self.classes)))
+        return np.asarray(noisy / noisy.sum())

@@ -1,0 +1,137 @@
+"""A driver that is killed again and again in the middle of its fit; `main` is run in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.engines.parted import made_rows, write_files
+
+from privet import Budget
+from privet.engines import Files, parted_glm
+from privet.errors import PrivetError, SmallEffectiveSample
+from privet.estimators import LogisticRegression
+from privet.ledger import Account
+from privet.plan import ResumableMeter
+from privet.plan.run_journal import RunJournal
+from privet.problems import facts_of
+from privet.solvers import FixedHessian
+
+POINTS = (  # where it dies, and at which release of the plan
+    ("before open", 0),
+    ("after open", 0),
+    ("kept", 2),
+    ("after open", 4),
+    ("noise drawn", 4),
+    ("half a line", 5),
+    ("half an opening", 7),
+    ("kept", 8),
+)
+BUDGET = Budget(epsilon=1, delta=1e-6)
+STEPS = 8
+
+
+def solved(folder: Path) -> tuple[Any, Any]:
+    """A fixed-Hessian descent on files: coefficients and guarantee."""
+    problem = parted_glm("logistic", folder / "rows", "y", row_norm=2.0, columns=[f"x{j}" for j in range(5)])
+    solver = FixedHessian(steps=STEPS, clip=0.5)
+    meter = ResumableMeter(solver.plan(facts_of(problem, "zero_out"), BUDGET), folder / "journal")
+    found = solver.run(meter.plan, problem, meter=meter)
+    meter.finish()
+    return found.coef, found.guarantee
+
+
+def fitted(folder: Path) -> tuple[Any, Any]:
+    """An estimator's fit on files, with an account: coefficients and guarantee."""
+    path = folder / "account.db"
+    made = Account if path.exists() else Account.create
+    account = made(Budget(epsilon=3, delta=1e-6), path)
+    model = LogisticRegression(1.0, classes=[0, 1], bounds=(-5, 5), account=account)
+    model.fit(Files(str(folder / "rows"), cache=folder / "cache", journal=folder / "journal"), "y")
+    return np.append(model.coef_, model.intercept_), model.guarantee_
+
+
+def dying(at: tuple[str, int], log: Path) -> None:
+    """Have this process kill itself at that point; noise that was drawn is noted, with the release that it was for."""
+    opening, keeping, write = RunJournal.open, RunJournal.keep, os.write
+
+    def half(descriptor: int, data: Any) -> Any:
+        write(descriptor, data[: len(data) // 2])
+        return die()
+
+    def opened(self: RunJournal, place: int) -> None:
+        if at == ("before open", place):
+            die()
+        if at == ("half an opening", place):
+            os.write = half
+        opening(self, place)
+        if at == ("after open", place):
+            die()
+
+    def kept(self: RunJournal, place: int, value: Any) -> None:
+        with log.open("a") as file:
+            file.write(json.dumps([place, np.asarray(value).reshape(-1)[:3].tolist()]) + "\n")
+        if at == ("noise drawn", place):
+            die()
+        if at == ("half a line", place):
+            os.write = half
+        keeping(self, place, value)
+        if at == ("kept", place):
+            die()
+
+    RunJournal.open, RunJournal.keep = opened, kept  # type: ignore[method-assign]
+
+
+def die() -> Any:
+    """As `kill -9` does."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Do it in a process that is forked off; how that ended."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(1 if sys.exc_info()[0] else 0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main(kind: str, folder: Path) -> None:
+    """Kill a fit at every point, one after the other, then let it end, twice; what was found as JSON."""
+    warnings.simplefilter("ignore", SmallEffectiveSample)
+    write_files(rows_alone(made_rows()), folder / "rows", [0, 300, 700])
+    fit, log = {"solved": solved, "fitted": fitted}[kind], folder / "log"
+    for point in POINTS:
+
+        def killed(at: tuple[str, int] = point) -> None:
+            dying(at, log)
+            fit(folder)
+
+        assert in_child(killed) == -signal.SIGKILL, point
+    found = []
+    for _ in range(2):  # the second has all of it from the journal
+        dying(("never", 0), log)
+        coef, guarantee = fit(folder)
+        found.append({"coef": coef.tolist(), "epsilon": guarantee.epsilon, "said": str(guarantee)})
+    try:
+        write_files(rows_alone(made_rows(seed=2)), folder / "rows", [0, 300, 700])
+        fit(folder)
+        found.append({"refused": ""})
+    except PrivetError as error:
+        found.append({"refused": str(error)})
+    drawn = [json.loads(line) for line in log.read_text().splitlines()]
+    sys.stdout.write(json.dumps({"found": found, "drawn": drawn}) + "\n")
+
+
+def rows_alone(table: dict[str, Any]) -> dict[str, Any]:
+    """The table without the column of people."""
+    return {name: column for name, column in table.items() if name != "who"}
