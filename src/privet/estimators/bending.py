@@ -24,5 +24,5 @@ def keep_scaling(model: "PrivateLinearModel", scaling: Scaling) -> None:
 
 def whole_coef(model: "PrivateLinearModel") -> Vector:
     """Coefficients of all features, those of bent columns behind; (outputs, features)."""
-    maps = [place for place, _ in model._scale.roots]
-    return np.hstack([np.atleast_2d(model.coef_), np.atleast_2d(model.tail_coef_)[:, maps]])
+    maps, coef = [place for place, _ in model._scale.roots], np.atleast_2d(model.coef_)
+    return np.hstack([coef, np.atleast_2d(model.tail_coef_)[:, maps]]) if maps else coef
