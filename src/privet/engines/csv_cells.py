@@ -41,8 +41,8 @@ class ReadCells:
         except (OSError, EOFError, zlib.error) as error:  # of the disk, or of what was compressed
             said = type(error).__name__
         if said:  # out here, so that nothing is chained to it
-            raise EngineFailure(f"""Expected to read {file.path!r} to its end, got {said}: records would be left out.
-                Nothing was charged. Mend the file, then run again.""")
+            raise EngineFailure(f"""Expected to read {file.path!r} to its end, got {said}: it is cut off or damaged, so
+                that records would be left out. Nothing was charged. Mend the file, then run again.""")
         file.check()
         return found
 
