@@ -111,6 +111,7 @@ def test_each_trial_spends_what_was_priced(neighbours: Any, monkeypatch: pytest.
         PrivateSearchCV(model(records=3000), {"solver": ["sgd"]}, neighbours=neighbours).fit(X, labels(y))
 
 
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")  # of so few, on purpose
 def test_a_record_moves_the_score_by_at_most_half() -> None:
     """Brute force: emptying any record moves the sum of scores by at most 1/2, exchanging it by at most 1."""
     rng = np.random.default_rng(1)
