@@ -36,6 +36,8 @@ SEEN = {
     "Engine.run.job": "the library's own work on parts; whoever writes an engine carries it out",
     "Stream.run.job": "as above",
     "SparkEngine.run.job": "as above",
+    "Meter.chosen.choose": "a source of random words; by the library's own draws",
+    "ResumableMeter.chosen.choose": "as above",
     "Cache.made.make": "a folder, to fill it; by the library's own encoders",
 }
 _LOSSES = "examples, to compute their losses, whose gradients are clipped; tried on made-up ones"

@@ -121,7 +121,7 @@ def main(kind: str, folder: Path) -> None:
     for _ in range(2):  # the second has all of it from the journal
         dying(("never", 0), log)
         coef, guarantee = fit(folder)
-        found.append({"coef": coef.tolist(), "epsilon": guarantee.epsilon, "said": str(guarantee)})
+        found.append({"coef": coef.tolist(), "epsilon": guarantee.epsilon, "said": guarantee.details})
     try:
         write_files(rows_alone(made_rows(seed=2)), folder / "rows", [0, 300, 700])
         fit(folder)

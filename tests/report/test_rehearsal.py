@@ -16,6 +16,7 @@ RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, size=(1_200, 3))
 
 
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")  # 400 records at 0.05
 def test_scores_rise_with_epsilon_and_records() -> None:
     """More budget, or more records, is a better forecast; both stay above the constant guess (fixed seeds)."""
     y = X @ [3.0, -2.0, 1.0] > 0.4

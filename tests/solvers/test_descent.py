@@ -249,7 +249,7 @@ def test_results_show_released_values_only() -> None:
     """
     result = SOLVERS["sgd"](problem())
     assert set(type(result).__slots__) == {"coef", "guarantee", "plan", "bound", "iterates"}
-    assert "private" in repr(result)
+    assert "ε = 2, δ = 1e-06" in repr(result)
     with pytest.raises(InvalidParameter, match=r"either clip=... or bounding=..."):
         dp_gd(problem(), budget=BUDGET, steps=2)
 

@@ -225,9 +225,9 @@ class Meter:
         self._close(name, 0)
         return self.random
 
-    def chosen(self, name: str, choose: Callable[[Random], int]) -> int:
-        """The open release: one of several, by a draw of its own."""
-        return choose(self.draw(name))
+    def chosen(self, name: str, choose: Callable[[Random], int | Vector]) -> Vector:
+        """The open release: one of several, or some numbers, by a draw of its own."""
+        return np.asarray(choose(self.draw(name)), dtype=np.float64)
 
     def public_words(self, count: int) -> Words:
         """Random words that anyone may know, e.g. for directions."""

@@ -109,8 +109,8 @@ class ResumableMeter(Meter):
     def noisy_units(self, name: str, units: IntArray, *, step: float, sensitivity: float) -> Vector:
         return self._kept(name, partial(super().noisy_units, name, units, step=step, sensitivity=sensitivity))
 
-    def chosen(self, name: str, choose: Callable[[Random], int]) -> int:
-        return int(self._kept(name, lambda: np.array(float(choose(Meter.draw(self, name))))))
+    def chosen(self, name: str, choose: Callable[[Random], int | Vector]) -> Vector:
+        return self._kept(name, lambda: np.asarray(choose(Meter.draw(self, name)), dtype=np.float64))
 
     def public_words(self, count: int) -> Words:
         found = np.random.SeedSequence(int(self.journal.run, 16)).generate_state(count, np.uint64)

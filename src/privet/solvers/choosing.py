@@ -243,4 +243,4 @@ def _chosen(problem: Problem, points: Vector, meter: Meter) -> int:
     extras = penalties(problem, points, step, plan.count)
     scores = [int(total.units) + extra for total, extra in zip(sums, extras, strict=True)]
     weights = exponential_weights(scores, rate)
-    return meter.chosen(CHOICE, lambda random: exact_choice(random, weights))
+    return int(meter.chosen(CHOICE, lambda random: exact_choice(random, weights)))

@@ -16,6 +16,7 @@ from privet.losses import CustomLoss, Loss
 from privet.plan import Bounded, Meter, Release
 from privet.privacy import sensitivity_factor
 from privet.problems.linear_model import LinearModel
+from privet.randomness import Random
 from privet.solvers.class_rates import class_counts
 from privet.solvers.constant_draws import drawn
 from privet.solvers.drawing import Weights, exact_choice, exponential_weights
@@ -34,12 +35,16 @@ def flipped(name: str, scores: Sequence[int], width: int, meter: Meter) -> int:
     Promise: Pure(epsilon), if of one record's change to the scores the largest and the least are within `width`.
     Theorem: McKenna and Sheldon 2020; docs/proofs/drawing.md, section 8.
     """
-    random, rate = meter.draw(name), Fraction(meter.plan[name].mechanism.epsilon) / width  # type: ignore[union-attr]
-    least, left = min(scores), list(range(len(scores)))
-    while True:
-        each = left.pop(exact_choice(random, exponential_weights([0] * len(left), rate)))
-        if scores[each] == least or exact_choice(random, _coin(rate * (scores[each] - least))) == 0:
-            return each
+    rate = Fraction(meter.plan[name].mechanism.epsilon) / width  # type: ignore[union-attr]
+
+    def choose(random: Random) -> int:
+        least, left = min(scores), list(range(len(scores)))
+        while True:
+            each = left.pop(exact_choice(random, exponential_weights([0] * len(left), rate)))
+            if scores[each] == least or exact_choice(random, _coin(rate * (scores[each] - least))) == 0:
+                return each
+
+    return int(meter.chosen(name, choose))
 
 
 def _coin(x: Fraction) -> Weights:

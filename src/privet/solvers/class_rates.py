@@ -77,10 +77,8 @@ class ClassRates:
         counts = class_counts(places, self.classes)
         units = counts[1:] - counts[:1] if self._halved else 2 * counts
         shift = max(0, _BITS + 1 - math.frexp(scale / _STEP)[1])
-        random = meter.draw(self.name)
-        noisy = add_laplace(
-            np.left_shift(units, shift), step=math.ldexp(_STEP, -shift), noise_scale=scale, random=random
-        )
+        whole, step = np.left_shift(units, shift), math.ldexp(_STEP, -shift)
+        noisy = meter.chosen(self.name, lambda random: add_laplace(whole, step=step, noise_scale=scale, random=random))
         if self._halved:
             noisy = total / 2 + np.array([-noisy[0], noisy[0]])
         noisy = np.maximum(noisy, min(scale, total / (2 * self.classes)))

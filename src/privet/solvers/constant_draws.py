@@ -38,7 +38,7 @@ def drawn(name: str, scores: Sequence[int], width: int, meter: Meter, *, dislike
     rate = Fraction(mechanism_epsilon(meter.plan, name)) / width
     extra = [round(Fraction(each) / rate) for each in dislike] or [0] * len(scores)
     weights = exponential_weights([a + b for a, b in zip(scores, extra, strict=True)], rate)
-    return meter.chosen(name, lambda random: exact_choice(random, weights))
+    return int(meter.chosen(name, lambda random: exact_choice(random, weights)))
 
 
 def draw_release(name: str, of: str, epsilon: float) -> Release:
