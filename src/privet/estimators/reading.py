@@ -1,6 +1,7 @@
 """What a fit is given, read: whose row each is; and of a table in files where records are, and what is public."""
 
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +33,14 @@ if TYPE_CHECKING:
 
 
 def in_files(X: Any) -> bool:
-    """Whether a table is in files or on a cluster."""
-    return as_files(X) is not None
+    """Whether a table is in files or on a cluster; a path with nothing there is refused."""
+    found = as_files(X) is not None
+    if not found and isinstance(X, str | PathLike):
+        raise InvalidParameter(
+            f"Expected rows, or the path of CSV or Parquet files, got {str(X)!r}, where none can be read: there is "
+            "nothing to learn from. Check the path; files need pip install 'privet[tables]'."
+        )
+    return found
 
 
 def by_name(X: Any, *given: Any) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from privet.accounting import ExponentialMechanism
+from privet.accounting import ExponentialMechanism, Laplace, Pure
 from privet.arrays import IntArray, Vector
 from privet.clipping import Adaptive, LatticeSum
 from privet.errors import InvalidParameter
@@ -23,6 +23,7 @@ from privet.sampling import Cyclic, CyclicPoisson, FixedSize, FullBatch, OneReco
 INTERRUPTED = "where the run was interrupted did not depend on its records, nor on what it had released"
 """What the guarantee of a run that was resumed rests on; an account's does not."""
 
+_WHOLE = (ExponentialMechanism, Laplace, Pure)  # of which all that is drawn is released
 _AGAIN = (FullBatch, Poisson, FixedSize, OneRecord, Cyclic, Strided, CyclicPoisson)  # one draw more costs one step more
 
 
@@ -62,7 +63,7 @@ class ResumableMeter(Meter):
     def __init__(self, plan: Plan, journal: str | os.PathLike[str], *, of: str = "") -> None:
         for release in plan.releases:
             again = type(release.sampling) in _AGAIN and release.correlation is None
-            if release.mechanism is not None and not isinstance(release.mechanism, ExponentialMechanism):
+            if release.mechanism is not None and not isinstance(release.mechanism, _WHOLE):
                 raise InvalidParameter(f"""Expected releases that are public as they are for a run with a journal, got
                     {release.name!r}: a part of its numbers is never shown, and a journal would keep them all. Declare
                     what it would find, e.g. the names of categories, or leave the journal out.""")
