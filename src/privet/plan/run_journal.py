@@ -58,7 +58,7 @@ class RunJournal:
             if not lines:
                 lines = [{**known, "run": secrets.token_hex(16)}]
                 self._add(lines[0])
-                _on_disk(self.path.parent)
+                on_disk(self.path.parent)
         except OSError as error:
             raise _unusable(error) from None
         if {name: lines[0].get(name) for name in known} != known:
@@ -139,7 +139,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _on_disk(folder: Path) -> None:
+def on_disk(folder: Path) -> None:
     """Make sure that a new file's name is on the disk, where folders can be opened."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)

@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 
 from privet.errors import InvalidParameter
+from privet.plan.run_journal import on_disk
 
 _VERSION = 1
 
@@ -47,7 +48,7 @@ class StepJournal:
             raise _unusable(error) from None
         try:
             _all_of(descriptor, line)
-            _on_disk(place.parent)
+            on_disk(place.parent)
         except OSError as error:
             raise _unusable(error) from None
         return cls(descriptor, place, run=run, header=len(line), steps=0)
@@ -107,16 +108,6 @@ def _all_of(descriptor: int, data: bytes) -> None:
     if os.write(descriptor, data) != len(data):
         raise OSError("the disk is full")
     os.fsync(descriptor)
-
-
-def _on_disk(folder: Path) -> None:
-    """Make sure that a new file's name is on the disk, where folders can be opened."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _unusable(error: Exception) -> InvalidParameter:
