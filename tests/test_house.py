@@ -35,6 +35,7 @@ ROOMS = [
     "arrays",
     "errors",
     "_html",
+    "_pages",
     "_checks",
     "_independence",
     "privacy",
