@@ -56,6 +56,7 @@ def rehearse(
     X, y : public rows: simulated, published, of another year
     records : how many rows the private table has, where that is public
     epsilons, runs : what to try, and how often
+    seed : of which rows are drawn; a model with a `random_state` gets other noise in each run, the same every time
 
     Examples
     --------
@@ -84,7 +85,10 @@ def rehearse(
         for epsilon, found in scores.items():
             for _ in range(runs):
                 drawn = rng.choice(rest, size=records)
-                fitted = clone(model).set_params(epsilon=epsilon).fit(rows[drawn], labels[drawn])
+                tried = clone(model).set_params(epsilon=epsilon)
+                if isinstance(getattr(tried, "random_state", None), int):  # or each run would have the same noise
+                    tried.set_params(random_state=int(rng.integers(2**31)))
+                fitted = tried.fit(rows[drawn], labels[drawn])
                 found.append(float(fitted.score(rows[kept], labels[kept])))
     return Rehearsal(scores=scores, floor=_constant(labels[rest], labels[kept], classes=is_classifier(model)))
 
