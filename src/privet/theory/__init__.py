@@ -40,6 +40,7 @@ from privet.theory.perturbation_bounds import exponential_mechanism_bound, logis
 from privet.theory.planner import plan_for
 from privet.theory.prescription import Method, Prescription, Schedule
 from privet.theory.risk import RiskBound, trivial_bound
+from privet.theory.sampled_bounds import sampled_descent_bound, sampled_moment
 from privet.theory.setting import last_iterate_steps, noise_to_signal
 from privet.theory.span import projector, rank, seminorm
 
@@ -75,6 +76,8 @@ __all__ = [
     "rank",
     "rank_bound",
     "rank_lower_bound",
+    "sampled_descent_bound",
+    "sampled_moment",
     "second_moment",
     "seminorm",
     "strongly_convex_lower_bound",
