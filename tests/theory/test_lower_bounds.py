@@ -16,7 +16,6 @@ from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.errors import InvalidParameter
 from privet.theory import (
     ApproximateDP,
-    Closeness,
     GaussianDP,
     lipschitz_lower_bound,
     logistic_lower_bound,
@@ -24,6 +23,7 @@ from privet.theory import (
     rank_lower_bound,
     strongly_convex_lower_bound,
 )
+from privet.theory.closeness import Closeness
 from privet.theory.lower_bounds import alignment
 
 GRID = list(itertools.product((1, 7, 301, 10_000, 10**7), (1, 9, 300, 10**5), (0.01, 0.3, 2.0)))

@@ -10,7 +10,7 @@
 The lectures' own rules and prescriptions, for comparison and teaching, are in :mod:`privet.lectures`.
 """
 
-from privet.theory.closeness import ApproximateDP, Closeness, GaussianDP
+from privet.theory.closeness import ApproximateDP, GaussianDP
 from privet.theory.descent_bounds import (
     average_iterate_bound,
     estimated_gradient_bound,
@@ -46,7 +46,6 @@ from privet.theory.span import projector, rank, seminorm
 
 __all__ = [
     "ApproximateDP",
-    "Closeness",
     "GaussianDP",
     "Method",
     "Order",
