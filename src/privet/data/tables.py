@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.data.cells import Reader
-from privet.data.columns import cells_of, column_of, is_of, names_of
+from privet.data.columns import column_of, is_of, names_of
 from privet.data.csv_files import csv_columns, csv_header
+from privet.data.times import read_column
 from privet.errors import InvalidParameter
 
 
@@ -58,7 +59,7 @@ def read(table: Any, readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
     if isinstance(table, str | PathLike):
         return csv_columns(table, readers)
     columns = zip(readers.items(), _columns(table, list(readers)), strict=True)
-    found = {name: reader.read(cells_of(column, name=f"column {name!r}")) for (name, reader), column in columns}
+    found = {name: read_column(reader, column, name=f"column {name!r}") for (name, reader), column in columns}
     if len({len(values) for values in found.values()}) > 1:
         raise InvalidParameter("""Expected columns of one length, got several: cells of different records would be put
             together. Pass one value a record in each column.""")

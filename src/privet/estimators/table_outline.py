@@ -27,7 +27,8 @@ from privet.estimators.table_files import TableFiles
 from privet.plan import Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import Category, Schema, SchemaLearner, TableEncoder, Target
-from privet.preprocessing.encoding import ends_of, number_ends
+from privet.preprocessing.dates import Date
+from privet.preprocessing.encoding import ends_of, number_ends, shares_of
 from privet.preprocessing.opened import Opened
 from privet.preprocessing.schema import Column
 from privet.preprocessing.tails import Tails, check_tails
@@ -106,7 +107,7 @@ def _hulls(schema: Schema) -> tuple[str, ...]:
     return tuple(
         name
         for name, fact in facts.items()
-        if not isinstance(fact, Category)
+        if not isinstance(fact, Category | Date)
         and fact.low is not None
         and not fact.log
         and (fact.low, fact.high) not in ((0, 1), (-1, 1))
@@ -128,7 +129,7 @@ class TableTask:
     given: PrivateLinearModel | None = None
 
     def estimator(self, schema: Schema) -> PrivateLinearModel:
-        """The estimator for a complete schema, with its ranges as bounds; a row has one feature a column, at most 1."""
+        """The estimator for a complete schema, with its ranges as bounds; a row's norm is at most √shares."""
         return estimator_for(schema, self.budget, self.neighbours, self.records, self.given)
 
     @property
@@ -211,7 +212,7 @@ def estimator_for(
     records: int | None,
     given: PrivateLinearModel | None = None,
 ) -> PrivateLinearModel:
-    """The estimator for the schema's target, with its ranges as bounds; a row has one feature a column, at most 1."""
+    """The estimator for the schema's target, with its ranges as bounds; a scaled row's norm is at most √shares."""
     check_budget(budget)
     target = schema.target
     common: dict[str, Any] = {
@@ -220,7 +221,7 @@ def estimator_for(
         "neighbours": neighbours,
         "bounds": TableEncoder(schema).bounds,
         "bounds_exact": True,  # what is learnt inside was learnt with the schema
-        "row_norm": math.sqrt(len(schema.columns)),
+        "row_norm": math.sqrt(shares_of(schema)),
         "records": records,
     }
     if target is not None and target.kind == "label":

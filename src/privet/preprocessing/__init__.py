@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from privet.preprocessing.categories import LearntCategories, NameFinder, private_categories
+from privet.preprocessing.dates import Date
 from privet.preprocessing.encoding import decode_target, encode_target
 from privet.preprocessing.learning import LearntSchema, SchemaLearner, learn_schema
 from privet.preprocessing.moments import Moments, private_moments
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Category",
+    "Date",
     "LearntCategories",
     "LearntRanges",
     "LearntSchema",

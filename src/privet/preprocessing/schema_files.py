@@ -9,13 +9,19 @@ from typing import Any
 
 from privet._checks import one_of
 from privet.errors import InvalidParameter
-from privet.preprocessing.schema import Category, Column, Number, Schema, Target
+from privet.preprocessing.schema import Category, Column, Date, Number, Schema, Target
 
-_KEYS = {"number": {"range", "log", "missing"}, "category": {"values", "missing"}, "ignored": set[str]()}
+_KEYS = {
+    "number": {"range", "log", "missing"},
+    "category": {"values", "missing"},
+    "date": {"range", "parts", "format", "missing"},
+    "ignored": set[str](),
+}
+_KINDS = {"number": Number, "category": Category, "date": Date}
 _TARGET_KEYS = {"column", "kind", "values", "other", "range", "log"}
 _WAYS = (
     'Write kind = "number" with range = [low, high], kind = "category" with values = [...] (leave range or values out '
-    'to have them learnt privately), or kind = "ignored".'
+    'to have them learnt privately), kind = "date" with range = ["2015-01-01", "2024-12-31"], or kind = "ignored".'
 )
 
 
@@ -104,8 +110,10 @@ def schema_skeleton(header: Iterable[str], *, target: str | None = None) -> str:
     # For each column write what is known without looking at the rows:
     #   { kind = "number", range = [low, high] }       and log = true for a log1p before scaling
     #   { kind = "category", values = ["a", "b"] }     the code book
+    #   { kind = "date", range = ["2015-01-01", "2024-12-31"] }
+    #     and parts = ["season", "month", "weekday", "hour"], any of them; format = "%d.%m.%Y" if not ISO 8601
     #   { kind = "ignored" }
-    # Leave range or values out to have them learnt privately, for a part of the budget.
+    # Leave a number's range or values out to have them learnt privately, for a part of the budget.
     # Of the target: kind "label" with values, "number" with range, or "count" with range = [0, most].
     target = { column = "y", kind = "?" }
     <BLANKLINE>
@@ -123,8 +131,10 @@ def schema_skeleton(header: Iterable[str], *, target: str | None = None) -> str:
         "# For each column write what is known without looking at the rows:",
         '#   { kind = "number", range = [low, high] }       and log = true for a log1p before scaling',
         '#   { kind = "category", values = ["a", "b"] }     the code book',
+        '#   { kind = "date", range = ["2015-01-01", "2024-12-31"] }',
+        '#     and parts = ["season", "month", "weekday", "hour"], any of them; format = "%d.%m.%Y" if not ISO 8601',
         '#   { kind = "ignored" }',
-        "# Leave range or values out to have them learnt privately, for a part of the budget.",
+        "# Leave a number's range or values out to have them learnt privately, for a part of the budget.",
     ]
     if target is not None:
         lines.append(
@@ -187,8 +197,9 @@ def _column(name: str, facts: Any) -> Column | None:
         )
     if kind == "ignored":
         return None
-    given = {key: facts[key] for key in ("log", "missing", "values") if key in facts}
-    return _named(f"column {name!r}", Number if kind == "number" else Category, {**given, **_ends(name, facts)})  # type: ignore[no-any-return]
+    given = {key: facts[key] for key in ("log", "missing", "values", "parts", "format") if key in facts}
+    ends = _ends(name, facts) or ({"low": None, "high": None} if kind == "date" else {})
+    return _named(f"column {name!r}", _KINDS[kind], {**given, **ends})  # type: ignore[no-any-return]
 
 
 def _target(facts: Any) -> Target | None:
@@ -232,7 +243,7 @@ def _plain(schema: Schema) -> dict[str, Any]:
     if schema.ignored:
         body["ignored"] = list(schema.ignored)
     body["columns"] = {
-        name: {"kind": "number" if isinstance(column, Number) else "category", **_facts(column)}
+        name: {"kind": next(kind for kind, held in _KINDS.items() if isinstance(column, held)), **_facts(column)}
         for name, column in schema.columns.items()
     }
     return body
@@ -240,6 +251,11 @@ def _plain(schema: Schema) -> dict[str, Any]:
 
 def _facts(fact: Column | Target) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    if isinstance(fact, Date):
+        found["range"] = list(fact.ends)
+        found |= {"parts": list(fact.parts)} if fact.parts else {}
+        found |= {"format": fact.format} if fact.format is not None else {}
+        return found | ({"missing": fact.missing} if fact.missing != "neutral" else {})
     if not isinstance(fact, Category) and fact.low is not None and fact.high is not None:
         found["range"] = [_short(fact.low), _short(fact.high)]
     if not isinstance(fact, Category) and fact.log:
