@@ -45,6 +45,24 @@ def is_table(data: Any) -> bool:
     return named or isinstance(data, str | PathLike | Mapping) or names_of(data) is not None or _is_rows(data)
 
 
+def row_count(table: Any) -> int | None:
+    """How many rows a table in memory has, as it says itself; None where that takes reading it.
+
+    Examples
+    --------
+    >>> row_count({"age": [31, 44]}), row_count("people.csv")
+    (2, None)
+    """
+    if isinstance(table, str | PathLike):
+        return None
+    if isinstance(table, Mapping):
+        first = next(iter(table.values()), None)
+        return len(first) if isinstance(first, Sequence | np.ndarray) else None
+    if names_of(table) is not None:
+        return int(table.num_rows if hasattr(table, "num_rows") else table.shape[0])
+    return len(table) if isinstance(table, list | tuple | np.ndarray) else None
+
+
 def read(table: Any, readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
     """One array for each column that has a reader. Refuses a header that lacks one of them.
 

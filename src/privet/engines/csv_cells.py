@@ -1,5 +1,6 @@
 """CSV files, read once to files of cells by the one reader of CSV: numbers as numbers, texts as they are."""
 
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from privet.engines.cache import Cache
 from privet.engines.engine import Engine, bunched
 from privet.engines.part import Fingerprint, Part
 from privet.engines.raw_files import named_only, write_batch
-from privet.engines.sources import CELLS
+from privet.engines.sources import CELLS, source_counts
 from privet.errors import EngineFailure, InvalidParameter
+from privet.privacy import check_delta
 
 _BYTES = 1 << 25  # of numbers, or of texts, that are held together
 
@@ -26,6 +28,8 @@ class ReadCells:
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
     folder: str
+    enough: float = math.inf
+    """Rows of a file after which no more are read, as then the run is refused."""
 
     def __call__(self, files: Sequence[Part]) -> list[Part]:
         return [part for file in files for part in self._one(file)]
@@ -34,10 +38,15 @@ class ReadCells:
         file.check()
         readers: dict[str, Any] = {name: Numbers() for name in self.numbers} | {name: Texts() for name in self.texts}
         rows = max(1 << 12, _BYTES // (8 * len(readers)))
-        found, said = list[Part](), ""
+        found, said, held = list[Part](), "", 0
         try:
             blocks = csv_blocks(file.path, readers, rows=rows, letters=_BYTES)
-            found = [write_batch(_batch(block, self.texts), Path(self.folder), CELLS) for block in blocks]
+            for block in blocks:
+                batch = _batch(block, self.texts)
+                found.append(write_batch(batch, Path(self.folder), CELLS))
+                held += batch.num_rows
+                if held > self.enough:
+                    break
         except (OSError, EOFError, zlib.error) as error:  # of the disk, or of what was compressed
             said = type(error).__name__
         if said:  # out here, so that nothing is chained to it
@@ -69,6 +78,7 @@ def csv_parts(
     columns: Sequence[str] | None = None,
     beside: Sequence[str] = (),
     texts: Sequence[str] = (),
+    delta: float | None = None,
 ) -> list[Part]:
     r"""Columns of CSV files as parts: each file is read once, on the engine, into the folder of a cache.
 
@@ -80,6 +90,7 @@ def csv_parts(
     files : of one table, so with the same header; private, but for that
     columns, beside : which are read: those, or all of the header if None, and others beside them, each there once
     texts : those of them that are not numbers
+    delta : what a fit shall promise, where the number of rows is public: it is refused as soon as there are too many
 
     Examples
     --------
@@ -106,8 +117,10 @@ def csv_parts(
     numbers, others = (tuple(name for name in names if (name in texts) is other) for other in (False, True))
 
     def make(folder: Path) -> list[Part]:
-        job = ReadCells(numbers, others, str(folder))
+        job = ReadCells(numbers, others, str(folder), math.inf if delta is None else 1 / delta)
         found = [part for answer in engine.run(job, bunched(sources, engine.cores)) for part in answer]
+        if delta is not None:  # here, so that a folder in which rows are left out is never made whole
+            check_delta(delta, int(source_counts(found).sum()), or_more=True)
         named_only(folder, found)
         return found
 

@@ -44,11 +44,17 @@ class Files:
     journal: str | os.PathLike[str] | None = field(default=None, kw_only=True)
 
     def opened(
-        self, *, columns: Sequence[str] | None = None, beside: Sequence[str] = (), texts: Sequence[str] = ()
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        beside: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        delta: float | None = None,
     ) -> tuple[list[Part], Cache]:
         """The parts, and a folder; refuses what the engine cannot work with. No row is read, but of CSV files.
 
-        Those are read here, once: `columns` (all for None) and others `beside` them, as numbers, or `texts` as such.
+        Those are read here, once: `columns` (all for None) and others `beside` them, as numbers, or `texts` as such;
+        with `delta`, no further than it could be promised.
         """
         files: Any = self.paths
         parts, text = list[Part](), False
@@ -60,7 +66,8 @@ class Files:
         cache = Cache(self.cache, keep=self.keep)
         self.engine.check(cache.folder.parent)
         if text:
-            return csv_parts(files, self.engine, cache, columns=columns, beside=beside, texts=texts), cache
+            which: dict[str, Any] = {"columns": columns, "beside": beside, "texts": texts}
+            return csv_parts(files, self.engine, cache, delta=delta, **which), cache
         if not _named(files):
             parts = source_parts(self.engine.store(files, cache.folder))  # deleted with the cache, or kept
         return parts, cache

@@ -66,7 +66,9 @@ def file_records(model: "PrivateLinearModel", X: Any, y: Any, sample_weight: Any
     files: Files = as_files(X)  # type: ignore[assignment]  # the caller has asked
     reader = model._target_reader()
     beside = tuple(name for name in (y, sample_weight, groups) if name is not None)
-    parts, cache = files.opened(beside=beside, texts=(groups,) if isinstance(reader, Numbers) else (y, groups))
+    texts = (groups,) if isinstance(reader, Numbers) else (y, groups)
+    counted = model.neighbours != "add_remove" and groups is None
+    parts, cache = files.opened(beside=beside, texts=texts, delta=model.delta if counted else None)
     names = feature_columns(parts[0], None, y, sample_weight, groups)
     header = source_header(parts[0])
     FrameRows(header.select(list(names)))  # refuses columns that are declared to be no numbers

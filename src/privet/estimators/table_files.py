@@ -71,11 +71,11 @@ class _Names:
 class TableFiles:
     """A table in files that was opened: headers and footers were read, no row, but of CSV files."""
 
-    def __init__(self, files: Files, schema: Schema, groups: str | None = None) -> None:
+    def __init__(self, files: Files, schema: Schema, groups: str | None = None, *, delta: float | None = None) -> None:
         facts = {**schema.columns, schema.known_target.column: schema.known_target}
         texts, names = [name for name, fact in facts.items() if _is_text(fact)], list(facts)
         whose = [] if groups is None else [groups]
-        parts, self._cache = files.opened(columns=names, beside=whose, texts=[*texts, *whose])
+        parts, self._cache = files.opened(columns=names, beside=whose, texts=[*texts, *whose], delta=delta)
         header = source_header(parts[0])
         check_header(header, [*names, *whose])
         # refuses, by declared types, before anything is charged

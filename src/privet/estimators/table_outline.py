@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import clone, is_classifier
 
 from privet.data.cells import text_of
+from privet.data.tables import row_count
 from privet.errors import InvalidParameter
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
@@ -33,7 +34,7 @@ from privet.preprocessing.opened import Opened
 from privet.preprocessing.schema import Column
 from privet.preprocessing.tails import Tails, check_tails
 from privet.preprocessing.usable_records import UsableCounts
-from privet.privacy import Budget, Neighbours
+from privet.privacy import Budget, Neighbours, check_delta
 from privet.problems.facts import public_count
 
 # How far all records shall stand out of the noise when what the schema leaves open is learnt, in standard deviations,
@@ -137,6 +138,11 @@ class TableTask:
         """Whether declared ranges are used as they are: also where intervals want nothing clipped."""
         return self.bounds_exact or bool(self.given is not None and self.given.inference)
 
+    @property
+    def counts_rows(self) -> bool:
+        """Whether how many rows there are is public, and how many records there are."""
+        return self.neighbours != "add_remove" and self.groups is None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableOutline:
@@ -145,6 +151,17 @@ class TableOutline:
     outline: Outline
     learner: SchemaLearner | None
     usable: UsableCounts
+
+
+def check_task(task: TableTask, table: Any) -> None:
+    """Refuse, before a row is read, what public facts refuse: parameters, and a delta that is too large for the rows.
+
+    Of files that is seen when they are opened.
+    """
+    check_tails(task.tails)
+    task.estimator(_nominal(task.schema))._check()
+    if task.counts_rows:
+        check_delta(task.budget.delta, row_count(table))
 
 
 def table_outline(task: TableTask, count: int) -> TableOutline:

@@ -40,7 +40,19 @@ def read_schema(path: str | PathLike[str], *, table: str | None = None) -> Schem
     Schema(columns={'age': Number(low=0.0, high=120.0, log=False, missing='neutral')}, target=None, ignored=())
     """
     path = Path(path)
-    return parse_schema(path.read_text(encoding="utf-8"), form=_form(path), table=table)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        what = (
+            "nothing there"
+            if isinstance(error, FileNotFoundError)
+            else f"none that can be read ({type(error).__name__})"
+        )
+        raise InvalidParameter(
+            f"Expected the path of a schema file, TOML or JSON, got {what} at {str(path)!r}: nothing says how to read "
+            "the table. Check the path; schema_skeleton(header), or `privet schema`, begins one."
+        ) from None
+    return parse_schema(text, form=_form(path), table=table)
 
 
 def write_schema(schema: Schema, path: str | PathLike[str]) -> None:
