@@ -531,8 +531,8 @@ def first_width(rows: Any) -> int:
     return len(rows[0] or ())
 
 
-def line_by_line(lines: Any) -> Any:
-    return (next(csv.reader([line])) for line in lines)
+def line_by_line(lines: Any, sep: str) -> Any:
+    return (next(csv.reader([line], delimiter=sep)) for line in lines)
 
 
 def all_or_nothing(self: Any, cells: Any) -> Any:

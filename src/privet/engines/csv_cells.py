@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.data.cells import Numbers, Texts
-from privet.data.csv_files import csv_blocks, csv_header
+from privet.data.csv_files import CsvFile, csv_blocks, csv_header
 from privet.data.tables import check_header
 from privet.engines.cache import Cache
 from privet.engines.engine import Engine, bunched
@@ -30,6 +30,7 @@ class ReadCells:
     folder: str
     enough: float = math.inf
     """Rows of a file after which no more are read, as then the run is refused."""
+    sep: str = ","
 
     def __call__(self, files: Sequence[Part]) -> list[Part]:
         return [part for file in files for part in self._one(file)]
@@ -40,7 +41,7 @@ class ReadCells:
         rows = max(1 << 12, _BYTES // (8 * len(readers)))
         found, said, held = list[Part](), "", 0
         try:
-            blocks = csv_blocks(file.path, readers, rows=rows, letters=_BYTES)
+            blocks = csv_blocks(CsvFile(file.path, sep=self.sep), readers, rows=rows, letters=_BYTES)
             for block in blocks:
                 batch = _batch(block, self.texts)
                 found.append(write_batch(batch, Path(self.folder), CELLS))
@@ -78,6 +79,7 @@ def csv_parts(
     columns: Sequence[str] | None = None,
     beside: Sequence[str] = (),
     texts: Sequence[str] = (),
+    sep: str = ",",
     delta: float | None = None,
 ) -> list[Part]:
     r"""Columns of CSV files as parts: each file is read once, on the engine, into the folder of a cache.
@@ -90,6 +92,7 @@ def csv_parts(
     files : of one table, so with the same header; private, but for that
     columns, beside : which are read: those, or all of the header if None, and others beside them, each there once
     texts : those of them that are not numbers
+    sep : the sign between cells
     delta : what a fit shall promise, where the number of rows is public: it is refused as soon as there are too many
 
     Examples
@@ -103,13 +106,14 @@ def csv_parts(
     >>> mapped_batch(part).to_pylist()
     [{'age': 31.0, 'job': 'baker'}, {'age': nan, 'job': ''}]
     """
-    first = csv_header(files[0])
-    for file in files[1:]:
-        if csv_header(file) != first:
+    opened = [CsvFile(file, sep=sep) for file in files]
+    first = csv_header(opened[0])
+    for file, other in zip(files[1:], opened[1:], strict=True):
+        if csv_header(other) != first:
             raise InvalidParameter(f"""Expected CSV files of one table, with the same header, got {Path(file).name!r}
                 with another than {Path(files[0]).name!r}: records would be mixed up. Convert the files first.""")
     names = dict.fromkeys((*(first if columns is None else columns), *beside))
-    check_header(files[0], list(names))
+    check_header(opened[0], list(names))
     if not names:
         raise InvalidParameter(f"""Expected a first line that names the columns, got none in {Path(files[0]).name!r}:
             there is nothing to learn from. Save the table as CSV, with a header.""")
@@ -117,7 +121,7 @@ def csv_parts(
     numbers, others = (tuple(name for name in names if (name in texts) is other) for other in (False, True))
 
     def make(folder: Path) -> list[Part]:
-        job = ReadCells(numbers, others, str(folder), math.inf if delta is None else 1 / delta)
+        job = ReadCells(numbers, others, str(folder), math.inf if delta is None else 1 / delta, sep)
         found = [part for answer in engine.run(job, bunched(sources, engine.cores)) for part in answer]
         if delta is not None:  # here, so that a folder in which rows are left out is never made whole
             check_delta(delta, int(source_counts(found).sum()), or_more=True)

@@ -9,7 +9,8 @@ from privet.preprocessing.learning import LearntSchema, SchemaLearner, learn_sch
 from privet.preprocessing.moments import Moments, private_moments
 from privet.preprocessing.ranges import LearntRanges, RangeFinder, private_ranges
 from privet.preprocessing.schema import Category, Number, Schema, Target
-from privet.preprocessing.schema_files import dump_schema, parse_schema, read_schema, schema_skeleton, write_schema
+from privet.preprocessing.schema_files import dump_schema, parse_schema, read_schema, write_schema
+from privet.preprocessing.skeleton import schema_skeleton
 
 if TYPE_CHECKING:
     from privet.preprocessing.encoder import TableEncoder

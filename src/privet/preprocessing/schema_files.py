@@ -1,8 +1,8 @@
-"""Schemas as small TOML or JSON files: read, write, and begin one from a header."""
+"""Schemas as small TOML or JSON files: read and write."""
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -87,9 +87,9 @@ def dump_schema(schema: Schema, *, form: str = "toml") -> str:
     if form == "json":
         return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
     _check_form(form)
-    lines = [f"{key} = {_toml(body[key])}" for key in ("target", "ignored") if key in body]
+    lines = [f"{key} = {toml_of(body[key])}" for key in ("target", "ignored") if key in body]
     lines += ["", "[columns]"] if lines else ["[columns]"]
-    lines += [f"{_toml(name)} = {_toml(column)}" for name, column in body["columns"].items()]
+    lines += [f"{toml_of(name)} = {toml_of(column)}" for name, column in body["columns"].items()]
     return "\n".join(lines) + "\n"
 
 
@@ -107,56 +107,6 @@ def parse_schema(text: str, *, form: str = "toml", table: str | None = None) -> 
     except ValueError as error:  # a schema is public, so its own text may be quoted
         raise InvalidParameter(f"Expected a schema in {form.upper()}, got text that is not: {error}. {_WAYS}") from None
     return _schema(_one_table(body, table))
-
-
-def schema_skeleton(header: Iterable[str], *, target: str | None = None) -> str:
-    """A schema file to fill in, from the column names alone: no value is read.
-
-    Every kind is "?", which `read_schema` refuses by name until somebody who knows the column has replaced it. A column
-    without a name, as the index that pandas writes, is left out, and so ignored; what pandas then calls "Unnamed: 0" is
-    ignored, too.
-
-    Examples
-    --------
-    >>> print(schema_skeleton(["age", "y"], target="y"))
-    # For each column write what is known without looking at the rows:
-    #   { kind = "number", range = [low, high] }       and log = true for a log1p before scaling
-    #   { kind = "category", values = ["a", "b"] }     the code book
-    #   { kind = "date", range = ["2015-01-01", "2024-12-31"] }
-    #     and parts = ["season", "month", "weekday", "hour"], any of them; format = "%d.%m.%Y" if not ISO 8601
-    #   { kind = "ignored" }
-    # Leave a number's range or values out to have them learnt privately, for a part of the budget.
-    # Of the target: kind "label" with values, "number" with range, or "count" with range = [0, most].
-    target = { column = "y", kind = "?" }
-    <BLANKLINE>
-    [columns]
-    "age" = { kind = "?" }
-    <BLANKLINE>
-    """
-    names = [name for name in header if name]
-    if target is not None and target not in names:
-        raise InvalidParameter(
-            f"Expected the target among the column names, got {target!r}, which is not: nothing would be predicted. "
-            "Use a name of the header."
-        )
-    lines = [
-        "# For each column write what is known without looking at the rows:",
-        '#   { kind = "number", range = [low, high] }       and log = true for a log1p before scaling',
-        '#   { kind = "category", values = ["a", "b"] }     the code book',
-        '#   { kind = "date", range = ["2015-01-01", "2024-12-31"] }',
-        '#     and parts = ["season", "month", "weekday", "hour"], any of them; format = "%d.%m.%Y" if not ISO 8601',
-        '#   { kind = "ignored" }',
-        "# Leave a number's range or values out to have them learnt privately, for a part of the budget.",
-    ]
-    if target is not None:
-        lines.append(
-            '# Of the target: kind "label" with values, "number" with range, or "count" with range = [0, most].'
-        )
-        lines.append(f"target = {_toml({'column': target, 'kind': '?'})}")
-    lines += ["", "[columns]"]
-    kinds = {name: "ignored" if str(name).startswith("Unnamed: ") else "?" for name in names if name != target}
-    lines += [f"{_toml(str(name))} = {_toml({'kind': kind})}" for name, kind in kinds.items()]
-    return "\n".join(lines) + "\n"
 
 
 def _one_table(body: Any, table: str | None) -> Mapping[str, Any]:
@@ -285,12 +235,12 @@ def _short(value: float) -> float | int:
     return int(value) if value.is_integer() and abs(value) < 2.0**53 else value
 
 
-def _toml(value: Any) -> str:
+def toml_of(value: Any) -> str:
     """A value in TOML; strings are JSON's, whose escapes TOML shares, with DEL escaped as well."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {toml_of(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml_of, value)) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)
