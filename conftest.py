@@ -1,4 +1,5 @@
 """Noise in tests and examples: the same in every run, so that none fails by chance; PRIVET_FRESH_NOISE=1 draws anew.
+Examples in the code that need an extra are run where it is installed.
 
 `make test-repeats` looks for what holds by this only: it repeats all examples with fresh noise.
 """
@@ -6,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import itertools
 import os
 import sys
@@ -16,6 +18,14 @@ import pytest
 
 from privet.randomness import generator
 
+_NEEDED = {
+    "torch": ["src/privet/torch/*"],
+    "distributed": ["src/privet/engines/dask_*.py"],
+    "pyarrow": ["src/privet/engines/plain_columns.py"],
+}
+collect_ignore_glob = [
+    pattern for extra, patterns in _NEEDED.items() if not importlib.util.find_spec(extra) for pattern in patterns
+]
 _FRESH = bool(os.environ.get("PRIVET_FRESH_NOISE"))
 
 

@@ -37,7 +37,8 @@ def check(*ids):
             print(f"    Erratum: {claim.erratum}")"""
 
 SPLIT = re.compile(
-    r"^```python\n(?P<code>.*?)^```$|^\[!\[[^]]*\]\((?P<figure>[^)]*)\)\]\([^)]*\)$|^(?P<marker>\{\{ (?:claims|verdicts)[^}]* \}\})$",
+    r"^```python\n(?P<code>.*?)^```$|^\[!\[[^]]*\]\((?P<figure>[^)]*)\)\]\([^)]*\)$"
+    r"|^(?P<marker>\{\{ (?:claims|verdicts)[^}]* \}\})$",
     re.M | re.S,
 )
 
