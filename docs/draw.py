@@ -22,6 +22,7 @@ import sklearn
 from rooms import rooms_figure  # beside this file, in no package
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression as SimpleLogisticRegression
+from tutorial_figures import epsilon_figure, people_figure, torch_figure, tuning_figure
 
 import privet
 from privet.accounting import Gaussian, calibrate
@@ -96,6 +97,10 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "choosing-20000.svg": partial(digits, 20_000),
     "networks-batches.svg": batches,
     "tutorial-csv.svg": promise,
+    "tutorial-epsilon.svg": epsilon_figure,
+    "tutorial-people.svg": people_figure,
+    "tutorial-tuning.svg": tuning_figure,
+    "tutorial-torch.svg": torch_figure,
     "gallery-profile.svg": partial(profile_figure, _RUNS, neighbours="add_remove"),
     "gallery-steps.svg": partial(steps_figure, _STEP, steps=14_062, accountants=["auto", "renyi"], **_ASKED),
     "gallery-tradeoff.svg": partial(tradeoff_figure, _RUNS, neighbours="add_remove"),
@@ -136,10 +141,8 @@ def svg(figure: Figure) -> bytes:
 def drawn_from() -> str:
     """A digest of all that the figures follow from: where it is the old one, so are they."""
     source = Path(privet.__file__).parent
-    texts = [
-        path.read_bytes()
-        for path in (*sorted(source.rglob("*.py")), Path(__file__), Path(__file__).with_name("rooms.py"))
-    ]
+    here = [Path(__file__).with_name(name) for name in ("draw.py", "rooms.py", "tutorial_figures.py")]
+    texts = [path.read_bytes() for path in (*sorted(source.rglob("*.py")), *here)]
     versions = f"{mpl.__version__} {np.__version__} {sklearn.__version__}".encode()
     return hashlib.sha256(b"\0".join([versions, *texts])).hexdigest()
 
