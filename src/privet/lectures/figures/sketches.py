@@ -82,9 +82,9 @@ def triangle_figure() -> "Figure":
         _point(axes, beyond, "u_t+1", (6, 6))
         _line(axes, beyond, ball.project(beyond), colour=FAINT, style="--")
         _point(axes, ball.project(beyond), "w_t+1", (-46, 2))
-        axes.annotate("−a = −η g", here + step / 2, (8, 0), textcoords="offset points", color=RED)
-        axes.annotate("b", here / 2, (0, -14), textcoords="offset points", color=BLUE)
-        axes.annotate("b − a", beyond / 2, (-34, 4), textcoords="offset points", color=GREEN)
+        axes.annotate("−a = −η g", tuple(here + step / 2), (8, 0), textcoords="offset points", color=RED)
+        axes.annotate("b", tuple(here / 2), (0, -14), textcoords="offset points", color=BLUE)
+        axes.annotate("b − a", tuple(beyond / 2), (-34, 4), textcoords="offset points", color=GREEN)
         axes.annotate("edge of C", (2.5 * math.cos(-0.3), 2.5 * math.sin(-0.3)), (-58, -2), textcoords="offset points")
         _bare(axes)
     return figure
