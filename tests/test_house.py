@@ -36,6 +36,7 @@ ROOMS = [
     "errors",
     "_html",
     "_checks",
+    "_progress",
     "_independence",
     "privacy",
     "randomness",
