@@ -9,7 +9,7 @@ from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.product_rules import linear
 from privet.torch.recording import NotRecorded, Recording
-from privet.torch.uses import Product, Rows, SharedGram, Use, over_positions
+from privet.torch.uses import Product, Rows, SharedGram, Use
 
 Layer = Callable[[Recording, Tensor, tuple[Tensor, ...], Sequence[Tensor]], tuple[Tensor, tuple[Tensor, ...]]]
 
@@ -88,7 +88,7 @@ def _projected(
         for number, state in zip(numbers, states, strict=False):
             if number is not None:
                 yield number, Product(state.transpose(0, 1).float().contiguous(), gradient, gram)
-        total = over_positions(gradient)
+        total = gradient.sum(1)
         for number in numbers[2:] if hidden else numbers[2:3]:
             if number is not None:
                 yield number, Rows(total, total.shape[1:])
