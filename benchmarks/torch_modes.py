@@ -64,7 +64,7 @@ def plain(settings: Settings, *, noisy: bool = False) -> Ready:
 
 
 def privet(settings: Settings, *, ahead: bool = False) -> Ready:
-    """privet's clipped sum, its cryptographic noise, then the same optimizer; `ahead`: noise drawn by another thread."""
+    """privet's clipped sum, its cryptographic noise, then the same optimizer; `ahead`: noise drawn on another core."""
     from privet.clipping import Clip
     from privet.torch import ClippedGradients, FloatNoise, LossOf
     from privet.torch.noise_ahead import NoiseAhead

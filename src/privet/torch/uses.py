@@ -176,6 +176,8 @@ class Product:
             outputs = outputs * factors[:, None, None]
         else:
             inputs = inputs * factors[:, None, None]
+        if outputs.stride(0) < outputs.stride(1):  # examples stand side by side at each position: no copy, this way
+            outputs, inputs = outputs.transpose(0, 1), inputs.transpose(0, 1)
         total.addmm_(outputs.flatten(0, 1).t(), inputs.flatten(0, 1))
 
     def rows(self, scratch: Scratch | None = None) -> Tensor:
