@@ -72,7 +72,8 @@ def test_a_loss_that_goes_back_through_an_lstm_itself() -> None:
             x = batch[0].clone().requires_grad_(True)
             scores = model(x).square().sum(1)
             (slope,) = torch.autograd.grad(scores.sum(), x, retain_graph=True)
-        return scores * (1 + slope.flatten(1).norm(dim=1))
+        found: Tensor = scores * (1 + slope.flatten(1).norm(dim=1))
+        return found
 
     torch.manual_seed(5)
     batch = torch.randn(4, 5, 16), torch.zeros(4)

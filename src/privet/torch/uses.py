@@ -256,7 +256,8 @@ def merged(use: Use, sizes: Tensor, shape: torch.Size) -> Use:
     count, first = len(sizes), int(sizes[0])
     alike = bool((sizes == first).all())
     if alike and isinstance(use, Product):
-        return Product(*(t.reshape(count, -1, t.shape[2]) for t in (use.inputs, use.outputs)))
+        inputs, outputs = (t.reshape(count, -1, t.shape[2]) for t in (use.inputs, use.outputs))
+        return Product(inputs, outputs)
     if alike and isinstance(use, Lookup):
         outputs = use.outputs.reshape(count, -1, use.outputs.shape[2])
         return Lookup(use.indices.reshape(count, -1), outputs, use.size)
