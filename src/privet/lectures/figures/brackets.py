@@ -137,13 +137,13 @@ def bracket(
         inside = result.coef if lecture == "brown-glm" else table.problem.domain.project(result.coef)
         risks.append(table.excess(inside))
         proven = np.inf if result.bound is None else result.bound
-    private, known = ApproximateDP(epsilon=epsilon, delta=DELTA), {"n": n}
+    private = ApproximateDP(epsilon=epsilon, delta=DELTA)
     if labels:
-        least = logistic_lower_bound(**known, d=d, radius=1.0, privacy=private)
+        least = logistic_lower_bound(n=n, d=d, radius=1.0, privacy=private)
     elif lecture == "brown-glm":
-        least = rank_lower_bound(**known, rank=d, seminorm=1.0, lipschitz=1.0, privacy=private)
+        least = rank_lower_bound(n=n, rank=d, seminorm=1.0, lipschitz=1.0, privacy=private)
     else:
-        least = lipschitz_lower_bound(**known, d=d, radius=1.0, lipschitz=1.0, privacy=private)
+        least = lipschitz_lower_bound(n=n, d=d, radius=1.0, lipschitz=1.0, privacy=private)
     return Bracket(
         lower=least.value,
         gaussian=table.lower,
