@@ -28,7 +28,7 @@ import privet
 from privet.accounting import Gaussian, calibrate
 from privet.estimators import LogisticRegression
 from privet.lectures.figures import constants_figure
-from privet.lectures.figures.brackets import bracket_figure
+from privet.lectures.figures.bracketed_risk import bracket_figure
 from privet.lectures.figures.costs import (
     amplification_figure,
     asked_and_given_figure,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privet.errors import InvalidParameter
-from privet.lectures.figures.brackets import BASE, GRID, METHODS, BracketLecture, bracket, bracket_figure
+from privet.lectures.figures.bracketed_risk import BASE, GRID, METHODS, BracketLecture, bracket, bracket_figure
 from privet.lectures.hard_tables import hard_labels, hard_medians
 from privet.theory import GaussianDP, logistic_lower_bound
 
