@@ -28,6 +28,7 @@ import privet
 from privet.accounting import Gaussian, calibrate
 from privet.estimators import LogisticRegression
 from privet.lectures.figures import constants_figure
+from privet.lectures.figures.bracketed_risk import bracket_figure
 from privet.lectures.figures.costs import (
     amplification_figure,
     asked_and_given_figure,
@@ -120,6 +121,11 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "lectures/razaviyayn-amplification.svg": amplification_figure,
     "lectures/razaviyayn-loss.svg": privacy_loss_figure,
     "lectures/nikolov-variance.svg": variance_rule_figure,
+    "lectures/wu-bracket.svg": partial(bracket_figure, "wu"),
+    "lectures/glm-bracket.svg": partial(bracket_figure, "brown-glm"),
+    "lectures/clipping-bracket.svg": partial(bracket_figure, "brown-clipping"),
+    "lectures/razaviyayn-bracket.svg": partial(bracket_figure, "razaviyayn"),
+    "lectures/nikolov-bracket.svg": partial(bracket_figure, "nikolov"),
     "lectures/wu-projection.svg": projection_figure,
     "lectures/wu-triangle.svg": triangle_figure,
     "lectures/razaviyayn-where.svg": where_figure,

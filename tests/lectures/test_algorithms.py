@@ -11,6 +11,7 @@ import pytest
 
 from privet import Budget, box, glm, l2_ball
 from privet.accounting import Gaussian, epsilon
+from privet.clipping import Declared
 from privet.errors import InvalidParameter
 from privet.lectures import Algorithm, lectures_prescription, run_lecture
 from privet.lectures.prescriptions import Theorem
@@ -65,7 +66,7 @@ def test_a_prescription_runs_with_its_own_numbers(theorem: Any) -> None:
     multiplier = printed.noise_stddev * N / printed.clip
     gradients = printed.steps - (theorem != "shamir_zhang")
     assert result.plan.times("gradients") == gradients
-    assert result.plan["gradients"].bound.clip == printed.clip
+    assert result.plan["gradients"].bound == Declared(lipschitz=printed.clip)
     truth = epsilon(Gaussian(noise_multiplier=multiplier) * gradients, delta=1e-5, neighbours="replace_one")
     assert result.guarantee.epsilon == pytest.approx(truth, rel=1e-9)
     assert (result.guarantee.epsilon <= 1.0) == (theorem != "theorem_4_1")  # which lacks a √2

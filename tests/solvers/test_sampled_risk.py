@@ -52,7 +52,7 @@ def test_mean_excess_risk_is_within_the_bound(sampling: Any, release: Any) -> No
 @pytest.mark.parametrize("sampling", [FIFTH, FullBatch()])
 def test_the_bound_is_the_theorems(sampling: Any) -> None:
     """`result.bound` is `sampled_descent_bound` with the noise of the plan, at a step of one's own or the best one."""
-    rate = {"sampling_rate": 0.2} if isinstance(sampling, Poisson) else {}
+    rate: Any = {"sampling_rate": 0.2} if isinstance(sampling, Poisson) else {}
     size = sampling.batch_size(1200)
     for step in (0.05, None):
         result = run(sampling=sampling, step_size=step, steps=3)

@@ -109,7 +109,7 @@ def test_no_private_answer_leans_further_than_the_alignment(d: int, apart: float
             return (1 - t) / 2
         shape = math.gamma(d / 2) / (math.sqrt(math.pi) * math.gamma((d - 1) / 2))
         angle = math.acos(t)  # s = cos φ takes the singular end of d = 2 away
-        return shape * quad(lambda f: (math.cos(f) - t) * math.sin(f) ** (d - 2), 0, angle)[0]
+        return shape * float(quad(lambda f: (math.cos(f) - t) * math.sin(f) ** (d - 2), 0, angle)[0])
 
     low, high = 0.0, 1.0
     for _ in range(60):

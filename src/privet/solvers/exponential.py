@@ -23,7 +23,7 @@ from privet.randomness import Random
 from privet.solvers.drawing import exact_choice, exact_fraction, exponential_weights, piece_weights
 from privet.solvers.gradient import check_problem
 from privet.solvers.noisy_descent import proven_lipschitz
-from privet.solvers.scores import climbed, compared, interval, knots_of
+from privet.solvers.scores import climbed, compared, interval, knots_of, net_of
 from privet.solvers.solver import Releases, Result, epsilon_beside, ready
 from privet.theory import exponential_mechanism_bound
 
@@ -37,11 +37,12 @@ class Exponential:
 
     With candidates, passed to `run`, one of that finite set in any dimension; without, a point of an interval, in one
     dimension, where the sum of losses is taken at `pieces` + 1 public knots and is linear between them. In more
-    dimensions no sampler of ours has a proof that can be paid for, so it is refused.
+    dimensions, a point of a public net of the domain with at most `pieces` points: an exact draw of a coarser law, as
+    no sampler of ours has a proof for the density itself. What the net misses is in the bound, not in epsilon.
 
     Promise: the law is exact for ideal random words, so the release is ExponentialMechanism(epsilon): epsilon-private,
     and of epsilon-bounded range. On an interval `result.bound` bounds the excess risk over it, for a convex loss;
-    with candidates, over those only, whatever the loss.
+    with a net over the domain, and with candidates over those only, whatever the loss.
     Theorem: McSherry and Talwar 2007; lecture 13 (Wu), after theorem 2.6 (claim 32): β = εn/(2GD) on the average loss,
     for one record replaced. Proof: docs/proofs/drawing.md.
     Time: `pieces` (or as many as there are candidates) passes over the records, whatever the data; the comparison at
@@ -49,7 +50,8 @@ class Exponential:
 
     Parameters
     ----------
-    pieces : of the interval; the interpolation costs at most G h/2, or curvature × h²/8, h = length ÷ pieces
+    pieces : of the interval; the interpolation costs at most G h/2, or curvature × h²/8, h = length ÷ pieces. In d > 1
+        dimensions the most points of the net, ⌊pieces^(1/d)⌋ a side, which costs at most G × half a cell's diagonal
     lipschitz : a bound G on gradient norms, if none is proven, or a smaller one; enforced by cutting
 
     Examples
@@ -100,8 +102,7 @@ class Exponential:
         check_problem(plan, problem)
         epsilon = mechanism_epsilon(plan, DRAW)
         slope = plan[DRAW].bound.clip  # type: ignore[union-attr]  # Bounded
-        chosen = candidates is not None
-        points = as_candidates(problem, candidates, inside=True) if chosen else knots_of(problem, self.pieces)
+        points, gap, chosen = self._points(problem, candidates)
         most = MOST_RECORDS if plan.neighbours == "add_remove" else problem.records
         pure = plan.budget is None
         guarantee = pure_guarantee(meter, problem) if pure else meter.guarantee(assumptions=assumed(problem))
@@ -122,7 +123,19 @@ class Exponential:
         if proven and problem.ridge.alpha == 0 and plan.neighbours != "add_remove":  # then all of this is public
             exponent = float(rate / Fraction(scores.unit)) * max(problem.records, 1)
             bound = (_finite_bound if chosen else _interval_bound)(problem, points, slope, exponent, scores.unit)
+            if gap and bound is not None:
+                bound = min(bound + slope * gap, slope * problem.domain.diameter) * (1 + 2.0**-40)
         return Result(coef=coef, guarantee=guarantee, plan=plan, bound=bound)
+
+    def _points(self, problem: Problem, candidates: Any) -> tuple[Vector, float, bool]:
+        """Public points, how far the domain's others are from them if that is to be bounded, and whether one of them
+        is drawn, and not a place between them.
+        """
+        if candidates is not None:
+            return as_candidates(problem, candidates, inside=True), 0.0, True
+        if math.prod(problem.shape) > 1:
+            return *net_of(problem, self.pieces), True
+        return knots_of(problem, self.pieces), 0.0, False
 
 
 def exponential_mechanism(

@@ -61,14 +61,38 @@ def knots_of(problem: Problem, pieces: int) -> Vector:
     return np.array([(first + length * k) * grid for k in range(pieces + 1)]).reshape(-1, *problem.shape)
 
 
+def net_of(problem: Problem, most: int) -> tuple[Vector, float]:
+    """At most `most` public points of a bounded domain in several dimensions, and how far any other may be from them.
+
+    The domain lies in a box, the box is cut into equal cells, and the middle of each cell that comes near enough is
+    projected. A point of the domain is within half a diagonal of the middle of its cell, so also of its projection,
+    which is nearer to every point of a convex set (lecture 13, Wu, lemma 2.2).
+    """
+    dimension, domain = math.prod(problem.shape), problem.domain
+    most = whole("pieces", most, most=2**20, because="each costs a pass over the records", use="Use 1024.")
+    side = next(k for k in range(round(most ** (1 / dimension)) + 1, 0, -1) if k**dimension <= most)
+    ends = [(-domain.support(-axis), domain.support(axis)) for axis in np.eye(dimension)]
+    if side < 2 or not all(math.isfinite(low) and math.isfinite(high) for low, high in ends):
+        raise InvalidParameter(
+            f"Expected a bounded domain and at least 2^{dimension} pieces, got {domain!r} and {most}: an exact draw "
+            "looks at a public grid, two cells a side at least. Pass more pieces, or candidates=...; or use "
+            "noisy_gradient_descent, whose noise is exact in every dimension."
+        )
+    steps = np.array([(high - low) / side for low, high in ends])
+    reach = float(np.linalg.norm(steps)) / 2 * (1 + 2.0**-40)
+    axes = [low + (np.arange(side) + 0.5) * step for (low, _), step in zip(ends, steps, strict=True)]
+    middles = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dimension)
+    near = [(middle, domain.project(middle)) for middle in middles]
+    points = np.unique([point for middle, point in near if np.linalg.norm(point - middle) <= reach], axis=0)
+    return points.reshape(-1, *problem.shape), reach
+
+
 def interval(problem: Problem) -> tuple[float, float]:
     """The ends of the bounded interval that the domain is; public."""
     dimension = math.prod(problem.shape)
     if dimension > 1:
         raise InvalidParameter(
-            f"Expected one dimension, or candidates, got {dimension} dimensions: an exact draw from a density in "
-            "several is not known, and an approximate one would break the guarantee. Pass candidates=..., a public "
-            "grid of points; or use noisy_gradient_descent, whose noise is exact in every dimension."
+            f"Expected one dimension, got {dimension} dimensions: a set in several has no two ends. Draw from a net."
         )
     domain = problem.domain
     low, high = -domain.support(np.array([-1.0])), domain.support(np.array([1.0]))
