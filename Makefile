@@ -12,7 +12,7 @@ TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-lowest test-slow test-spark test-docs bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch bench-torch-accuracy lint format docs clean
+.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-lowest test-repeats test-slow test-spark test-docs bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch bench-torch-accuracy lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -37,6 +37,9 @@ test-fast: $(VENV)/.with-test ## the tests that catch a broken build, without do
 
 test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 	$(VENV)/bin/python -m pytest -n 2 -m slow $(ARGS)
+
+test-repeats: $(VENV)/.with-test ## every example in the code that draws noise, 200 times with fresh noise
+	$(VENV)/bin/python tests/repeat_examples.py $(ARGS)
 
 test-lowest: $(LOWEST)/.installed ## the tests under the oldest versions that pyproject.toml allows; PyTorch aside
 	$(LOWEST)/bin/python -m pytest -n 2 $(or $(ARGS),tests src --ignore=tests/torch --ignore=src/privet/torch)

@@ -37,6 +37,16 @@ from privet.lectures.figures.costs import (
 )
 from privet.lectures.figures.how_good import risk_figure
 from privet.lectures.figures.runs import averaging_figure, clip_figure, rank_figure, risk_against_steps_figure
+from privet.lectures.figures.sketches import (
+    ball_figure,
+    convex_figure,
+    median_figure,
+    projection_figure,
+    separators_figure,
+    sigmoid_figure,
+    triangle_figure,
+    where_figure,
+)
 from privet.plan import plan_training
 from privet.report import (
     accuracy_figure,
@@ -110,6 +120,14 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "lectures/razaviyayn-amplification.svg": amplification_figure,
     "lectures/razaviyayn-loss.svg": privacy_loss_figure,
     "lectures/nikolov-variance.svg": variance_rule_figure,
+    "lectures/wu-projection.svg": projection_figure,
+    "lectures/wu-triangle.svg": triangle_figure,
+    "lectures/razaviyayn-where.svg": where_figure,
+    "lectures/razaviyayn-median.svg": median_figure,
+    "lectures/nikolov-separators.svg": separators_figure,
+    "lectures/nikolov-logistic.svg": sigmoid_figure,
+    "lectures/nikolov-convex.svg": convex_figure,
+    "lectures/nikolov-ball.svg": ball_figure,
 }
 
 

@@ -66,7 +66,7 @@ def rehearse(
     >>> X = rng.uniform(-1, 1, size=(2_000, 3))
     >>> y = X @ [3, -2, 0] > 0
     >>> forecast = rehearse(LogisticRegression(bounds=(-1, 1)), X, y, records=5_000, epsilons=[0.1, 1], runs=2)
-    >>> bool(np.mean(forecast.scores[1]) > np.mean(forecast.scores[0.1]) - 0.05)
+    >>> bool(np.mean(forecast.scores[1]) > 0.7)
     True
     """
     from sklearn.base import clone, is_classifier  # slow to load, and accounting must not wait for it
