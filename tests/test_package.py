@@ -65,10 +65,11 @@ def test_what_is_printed_names_pages_by_their_address() -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "page" and node.args
         }
         for text in printed(tree):
-            if path.name != "_pages.py" and re.search(r"docs/|\.md\b", text.value):
-                pages.add(text.value)
-                if id(text) not in asked or not (ROOT / text.value).is_file():
-                    guilty.append(f"{path.relative_to(ROOT)}:{text.lineno} {text.value}")
+            said = str(text.value)
+            if path.name != "_pages.py" and re.search(r"docs/|\.md\b", said):
+                pages.add(said)
+                if id(text) not in asked or not (ROOT / said).is_file():
+                    guilty.append(f"{path.relative_to(ROOT)}:{text.lineno} {said}")
     assert guilty == []
     assert "docs/proofs/contour.md" in pages
     assert page("docs/proofs/contour.md") == f"{SITE}/proofs/contour.html"

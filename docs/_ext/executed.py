@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import logging as plain_logging
 import re
 import warnings
 from pathlib import Path
@@ -29,9 +30,13 @@ def on_read(app: Any, docname: str, source: list[str]) -> None:
     text = re.sub(r"^\s*```.*$", "", source[0], flags=re.M)  # a closing fence would count as expected output
     test = doctest.DocTestParser().get_doctest(text, {}, docname, docname, 0)
     said: list[str] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=said.append)
+    plain_logging.disable(plain_logging.CRITICAL)  # what libraries tell of their work is not about the page
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=said.append)
+    finally:
+        plain_logging.disable(plain_logging.NOTSET)
     if said:
         LOG.warning("an example does not print what the page says:\n%s", "".join(said), location=docname)
 

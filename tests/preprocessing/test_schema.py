@@ -20,7 +20,7 @@ from privet.preprocessing import (
     schema_skeleton,
     write_schema,
 )
-from privet.preprocessing.schema import Missing
+from privet.preprocessing.missing import Missing
 
 SHARED = """
 # Several tables in one file, as benchmarks keep them.

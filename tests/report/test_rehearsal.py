@@ -63,9 +63,9 @@ def test_a_seeded_model_is_tried_with_other_noise_each_time() -> None:
     seeds: list[int] = []
 
     class Seen(LogisticRegression):
-        def fit(self, X: Any, y: Any = None, **given: Any) -> Any:
+        def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
             seeds.append(self.random_state)
-            return super().fit(X, y, **given)
+            return super().fit(X, y, sample_weight, groups)
 
     model = Seen(bounds=(-1, 1), classes=[False, True], random_state=1)
     first, again = (rehearse(model, X, y, records=900, epsilons=[1, 2], runs=3).scores for _ in range(2))
