@@ -63,20 +63,26 @@ def plain(settings: Settings, *, noisy: bool = False) -> Ready:
     return Ready(model=model, step=step)
 
 
-def privet(settings: Settings) -> Ready:
-    """privet's clipped sum, its cryptographic noise, then the same optimizer."""
+def privet(settings: Settings, *, ahead: bool = False) -> Ready:
+    """privet's clipped sum, its cryptographic noise, then the same optimizer; `ahead`: noise drawn on another core."""
     from privet.clipping import Clip
     from privet.torch import ClippedGradients, FloatNoise, LossOf
+    from privet.torch.noise_ahead import NoiseAhead
 
     model, rule, noise = network(settings.name), Clip(clip=CLIP), FloatNoise()
     engine = ClippedGradients(model, LossOf(nn.CrossEntropyLoss(reduction="none")))
     optimizer = torch.optim.SGD(engine.parameters, lr=settings.rate)
+    spare = NoiseAhead(noise, sum(p.numel() for p in engine.parameters)) if ahead and settings.noise else None
 
     def step(x: Tensor, y: Tensor) -> None:
+        if spare is not None:
+            spare.prepare()
         for parameter in engine.parameters:
             parameter.grad = None
         total = engine.sum((x, y), rule)
-        if settings.noise:
+        if spare is not None:
+            spare.add_([total.row], settings.noise * CLIP)
+        elif settings.noise:
             noise.add_(total.row, settings.noise * CLIP)
         total.row.div_(settings.batch)
         for parameter, gradient in zip(engine.parameters, total.gradients, strict=True):
@@ -155,6 +161,7 @@ OURS: dict[str, Maker] = {
     "plain": plain,
     "plain + torch noise": lambda settings: plain(settings, noisy=True),
     "privet": privet,
+    "privet, noise ahead": lambda settings: privet(settings, ahead=True),
 }
 PEERS: dict[str, Maker] = {
     "Opacus hooks": lambda settings: opacus(settings, mode="hooks"),

@@ -37,6 +37,7 @@ ROOMS = [
     "_html",
     "_pages",
     "_checks",
+    "_progress",
     "_independence",
     "privacy",
     "randomness",

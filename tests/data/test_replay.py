@@ -218,7 +218,14 @@ def clean(draw: random.Random, target: str) -> dict[str, list[Any]]:
     }
     weight = [draw.choice([0.5, 1.0, 2]) for _ in range(ROWS)]
     who = [10**17 + i // 2 for i in range(ROWS)]  # which floats would merge
-    found = {"age": age, "dues": dues, "job": job, "y": y.get(target, y["texts"]), "weight": weight, "who": who}
+    found: dict[str, list[Any]] = {
+        "age": age,
+        "dues": dues,
+        "job": job,
+        "y": y.get(target, y["texts"]),
+        "weight": weight,
+        "who": who,
+    }
     if target == "dated":
         found["born"] = [dt.datetime(1990, 1, 1) + dt.timedelta(hours=draw.randrange(10**5)) for _ in range(ROWS)]
     return found

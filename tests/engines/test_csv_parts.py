@@ -16,7 +16,7 @@ from tests.engines.test_parts import Pickled
 from privet import Budget
 from privet.data import read
 from privet.data.cells import Numbers, Texts
-from privet.data.csv_files import csv_blocks
+from privet.data.csv_files import CsvFile, csv_blocks
 from privet.engines import Files, csv_cells
 from privet.engines.cache import Cache
 from privet.engines.raw_files import mapped_batch
@@ -189,9 +189,9 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeyp
     paths = written(tmp_path / "rows", lines(800))
     real = csv_blocks
 
-    def changing(path: str, *given: Any, **named: Any) -> Any:
-        yield from real(path, *given, **named)
-        with open(path, "a", encoding="utf-8") as file:
+    def changing(read: CsvFile, *given: Any, **named: Any) -> Any:
+        yield from real(read, *given, **named)
+        with open(read.path, "a", encoding="utf-8") as file:
             csv.writer(file).writerow(["Jane Doe"])
 
     monkeypatch.setattr(csv_cells, "csv_blocks", changing)

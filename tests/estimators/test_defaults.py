@@ -106,6 +106,35 @@ def test_ranges_that_would_be_noise_are_warned_of_before_anything_is_spent(decla
     assert declared or "Declare bounds" in str(told[0].message)
 
 
+@pytest.mark.parametrize("model", [LinearRegression, LogisticRegression])
+def test_where_there_is_plenty_ranges_are_wide_and_two_rounds_whiten(model: Any) -> None:
+    """From 1,000 effective records a column on, with or without a sample; below, ranges are what most are in."""
+    for records, plenty in ((3_000, False), (100_000, True), (3_000_000, True)):
+        found = outlined(model(epsilon=1.0, delta=1e-7), Size(records=records, columns=5))
+        assert found.ranges is not None
+        assert (found.ranges.beyond > 0) == plenty
+        assert found.target is None or (found.target.beyond > 0) == plenty
+        assert not plenty or (found.whitener is not None and len(found.whitener.shares) == 2)
+        assert (found.rate < 1) == (records > 1e6)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("known", [{}, {"bounds": (-6, 6), "bounds_exact": True, "target_range": (-8, 8)}])
+def test_nearly_collinear_columns_are_told_apart(known: dict[str, Any]) -> None:
+    """Three columns that agree to a hundredth, with the signal in what they differ by: R² as without privacy.
+
+    With one round of whitening and ranges that cut off half a per cent at either end it was .55, and .38 of declared
+    ranges; scikit-learn has .766. Fixed seeds.
+    """
+    rng = np.random.default_rng(0)
+    differ = rng.standard_normal((150_000, 3))
+    X = rng.standard_normal((len(differ), 1)) + 0.01 * differ
+    y = differ @ [1.5, -1.5, 0.0] * 0.85 + rng.standard_normal(len(X))
+    model = LinearRegression(1.0, 1e-7, random_state=1, **known).fit(X, y)
+    best = linear_model.LinearRegression().fit(X, y).score(X, y)
+    assert model.score(X, y) > best - 0.005
+
+
 @pytest.mark.parametrize("seen", [1.0, 4_999.0, 5_001.0, 1e4, 1e9])
 def test_a_sample_for_ranges_stands_out_as_far_as_is_wanted(seen: float) -> None:
     """All records, or a sample of at least the solver's rate that stands out by 2,500 standard deviations."""

@@ -28,7 +28,7 @@ PLAIN: dict[str, list[Any]] = {
     "time": [dt.datetime(2020, 1, 1 + i % 28, i % 24, 30) if i % 9 else None for i in range(ROWS)],
     "day": [dt.date(2020, 1 + i % 12, 1 + i % 28) if i % 9 else None for i in range(ROWS)],
 }
-FACTS = {
+FACTS: dict[str, Number | Category | Date] = {
     "number": Number(low=0, high=8),
     "whole": Number(low=0, high=8),
     "truth": Category(values=("True", "False")),

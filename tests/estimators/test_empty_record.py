@@ -28,6 +28,7 @@ from privet.noise import add_gaussian
 from privet.plan import meter as room
 from privet.preprocessing import (
     Category,
+    Date,
     Number,
     Schema,
     Target,
@@ -107,6 +108,17 @@ def test_every_release_of_a_table(kind: Any, sums: list[NDArray[Any]]) -> None:
     with pytest.warns(SchemaMisfit, match="'t'"):  # nothing can be read, which a count says
         model = fit_table(table, schema, budget=Budget(epsilon=4, delta=1e-6), neighbours="zero_out")
     assert {"usable targets", "usable records"} <= set(model.plan.names)
+    assert sums
+    assert not any(units.any() for units in sums)
+
+
+def test_every_release_of_a_table_with_dates(sums: list[NDArray[Any]]) -> None:
+    """A date that is not there adds nothing, neither its time nor what the calendar says."""
+    born = Date(low="2000-01-01", high="2020-12-31", parts=("season", "month", "weekday", "hour"))
+    schema = Schema(columns={"a": born}, target=Target(column="t", kind="label", values=("no", "yes")))
+    table = {"a": [None] * ROWS, "t": [None] * ROWS}
+    with pytest.warns(SchemaMisfit, match="'t'"):
+        fit_table(table, schema, budget=Budget(epsilon=4, delta=1e-6), neighbours="zero_out")
     assert sums
     assert not any(units.any() for units in sums)
 

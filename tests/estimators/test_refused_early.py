@@ -82,7 +82,7 @@ def test_a_csv_file_is_read_no_further_than_delta_could_be_promised(
 ) -> None:
     """A tenth of the rows is enough for a delta of ten over n; nothing of them is kept."""
     path, held = tables(tmp_path)["csv"], list[int]()
-    real = csv_cells.csv_blocks
+    real = csv_files.csv_blocks
 
     def counted(*given: Any, **named: Any) -> Any:
         for block in real(*given, **{**named, "rows": 256}):

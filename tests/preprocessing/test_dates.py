@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from privet.errors import InvalidParameter
-from privet.preprocessing import Category, Date, Number, Schema, TableEncoder, dump_schema, parse_schema
+from privet.preprocessing import Category, Date, Number, Schema, TableEncoder, Target, dump_schema, parse_schema
+from privet.preprocessing.encoded_rows import EncodedRows
+from privet.preprocessing.usable_records import Usable
 
 RANGE: dict[str, Any] = {"low": "2015-01-01", "high": "2024-12-31"}
 ALL = Date(**RANGE, parts=("season", "month", "weekday", "hour"), missing="indicator")
@@ -82,6 +84,14 @@ def test_a_row_is_of_its_own_record_alone() -> None:
     alone = encoder.features({"t": ["2020-02-29T12:00"]})
     beside = encoder.features({"t": [dt.date.max, "Jane Doe", "2020-02-29T12:00", np.datetime64("-5000")]})
     np.testing.assert_array_equal(beside[2:3], alone)
+
+
+def test_dates_that_can_be_read_are_counted_as_such() -> None:
+    """One count a column, whatever its parts; a warning says what was looked for."""
+    schema = Schema(columns={"n": Number(low=0, high=9), "t": ALL}, target=Target(column="y", kind="number"))
+    rows = EncodedRows(schema, {"n": [1, 2, "x"], "t": ["2020-01-01", "1.6.2020", dt.date(2020, 1, 1)]})
+    assert rows.usable().tolist() == [2, 2]
+    assert "'t' (a date)" in Usable(counts={}, misfits=("t",)).sentence(schema)
 
 
 @pytest.mark.parametrize("form", ["toml", "json"])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from privet.accounting import Gaussian, epsilon
 from privet.errors import InvalidParameter
-from privet.plan import Histograms, Meter
-from privet.preprocessing import bins, octaves, private_ranges, ranges
+from privet.plan import Histograms, Meter, Plan
+from privet.preprocessing import RangeFinder, bins, octaves, private_ranges, ranges
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_invalidates_guarantee
 
@@ -166,6 +167,26 @@ def test_noise_alone_makes_no_octave(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wrong() == 0
     monkeypatch.setattr(octaves, "_FALSE", 1e3)
     assert wrong() > 40
+
+
+def test_what_is_added_at_either_end_stays_inside() -> None:
+    """Widths are added to what was found, within a declared range, from 0 upwards for log1p, for the same releases."""
+    values = np.linspace(10.0, 20.0, 20_000)
+    hulls = (None, (5.0, 5_000.0), None)
+    plain = RangeFinder(columns=("a", "b", "c"), log=frozenset({"c"}), hulls=hulls)
+    wide = replace(plain, beyond=2.0)
+    assert plain.releases(noise_multiplier=2.0) == wide.releases(noise_multiplier=2.0)
+
+    def found(finder: RangeFinder) -> dict[str, tuple[float, float]]:
+        plan = Plan(releases=finder.releases(noise_multiplier=2.0), neighbours="zero_out", records=len(values))
+        return finder.run([values] * 3, Meter(plan, random=fixed_seed_invalidates_guarantee(5)))
+
+    before, after = found(plain), found(wide)
+    (low, high), more = before["a"], 2.0 * (before["a"][1] - before["a"][0])
+    assert after["a"] == (low - more, high + more)
+    assert after["b"][0] == 5.0 < before["b"][0]
+    assert before["b"][1] < after["b"][1] < 5_000.0
+    assert after["c"][0] == 0.0 < before["c"][0]
 
 
 @pytest.mark.parametrize(

@@ -25,33 +25,59 @@ def test_matrices_of_the_same_outputs_share_their_inner_products() -> None:
     assert Product(first, outputs).numbers == 16 * 256  # alone, its gradients are cheaper to form
 
 
-def test_an_lstm_forms_no_gradients_of_single_examples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wide LSTM sums what a loop does, without a matrix an example."""
+class Last(nn.Module):
+    """An LSTM and a head on its last state."""
 
-    class Last(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.rnn, self.head = nn.LSTM(16, 64, batch_first=True), nn.Linear(64, 3)
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn, self.head = nn.LSTM(16, 64, batch_first=True), nn.Linear(64, 3)
 
-        def forward(self, x: Tensor) -> Tensor:
-            scores: Tensor = self.head(self.rnn(x)[0][:, -1])
-            return scores
+    def forward(self, x: Tensor) -> Tensor:
+        scores: Tensor = self.head(self.rnn(x)[0][:, -1])
+        return scores
 
-    torch.manual_seed(4)
-    model, loss = Last(), nn.CrossEntropyLoss(reduction="none")
-    x, y = torch.randn(6, 14, 16), torch.randint(3, (6,))
-    engine = ClippedGradients(model, LossOf(loss))
-    engine.prove((x, y))
-    taken: list[int] = []
-    monkeypatch.setattr(Scratch, "take", lambda self, shape, device: taken.append(1))
-    found = engine.sum((x, y), Clip(clip=0.1))
-    assert engine.way == "book-keeping"
-    assert not taken
+
+def looped(engine: ClippedGradients, batch: tuple[Tensor, Tensor], clip: float) -> list[Tensor]:
+    """The clipped sum of a loop over examples."""
     wanted = [torch.zeros_like(p) for p in engine.parameters]
-    for i in range(6):
-        alone = torch.autograd.grad(loss(model(x[i : i + 1]), y[i : i + 1]).sum(), engine.parameters)
+    for i in range(len(batch[0])):
+        one = tuple(t[i : i + 1] for t in batch)
+        alone = torch.autograd.grad(engine.per_example(engine.model, one).sum(), engine.parameters)
         norm = torch.stack([g.double().square().sum() for g in alone]).sum().sqrt()
         for total, g in zip(wanted, alone, strict=True):
-            total += min(1.0, 0.1 / float(norm)) * g
-    for mine, theirs in zip(found.gradients, wanted, strict=True):
+            total += min(1.0, clip / float(norm)) * g
+    return wanted
+
+
+def test_an_lstm_forms_no_gradients_of_single_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wide LSTM sums what a loop does, without a matrix an example."""
+    torch.manual_seed(4)
+    batch = torch.randn(6, 14, 16), torch.randint(3, (6,))
+    engine = ClippedGradients(Last(), LossOf(nn.CrossEntropyLoss(reduction="none")))
+    engine.prove(batch)
+    taken: list[int] = []
+    monkeypatch.setattr(Scratch, "take", lambda self, shape, device: taken.append(1))
+    found = engine.sum(batch, Clip(clip=0.1))
+    assert engine.way == "book-keeping"
+    assert not taken
+    for mine, theirs in zip(found.gradients, looped(engine, batch, 0.1), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_a_loss_that_goes_back_through_an_lstm_itself() -> None:
+    """Gates make room for their gradients on the way back; a loss that goes that way too still gets a loop's sum."""
+
+    def losses(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        with torch.enable_grad():
+            x = batch[0].clone().requires_grad_(True)
+            scores = model(x).square().sum(1)
+            (slope,) = torch.autograd.grad(scores.sum(), x, retain_graph=True)
+        found: Tensor = scores * (1 + slope.flatten(1).norm(dim=1))
+        return found
+
+    torch.manual_seed(5)
+    batch = torch.randn(4, 5, 16), torch.zeros(4)
+    engine = ClippedGradients(Last(), losses)
+    found = engine.sum(batch, Clip(clip=0.1))
+    for mine, theirs in zip(found.gradients, looped(engine, batch, 0.1), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)

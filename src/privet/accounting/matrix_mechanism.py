@@ -30,8 +30,9 @@ def matrix_mechanism(
 
     Examples
     --------
-    >>> matrix_mechanism([[1, 0], [1, 1]], noise_multiplier=2.0)     # a sum and a running sum: √2 in the first step
-    Gaussian(noise_multiplier=1.41421356237309...)
+    >>> run = matrix_mechanism([[1, 0], [1, 1]], noise_multiplier=2.0)  # a sum and a running sum: √2 in the first step
+    >>> round(run.noise_multiplier, 6)
+    1.414214
     """
     matrix = np.asarray(strategy)
     if matrix.ndim != 2 or not matrix.size or matrix.dtype.kind not in "iuf" or not np.isfinite(matrix).all():

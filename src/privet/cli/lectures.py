@@ -1,11 +1,11 @@
 """`privet lectures`: what the lectures claim, and where it is true, computed on the spot."""
 
-import sys
 import textwrap
 from typing import Any, get_args
 
 import click
 
+from privet._progress import shown
 from privet.cli.answers import Answers, answer
 from privet.cli.options import json_option
 from privet.lectures import Claim, Finding, Kind, all_checks, check_for, look_up, select
@@ -51,15 +51,7 @@ def show(claim: str, as_json: bool) -> None:
 def check(claims: tuple[str, ...], full: bool, as_json: bool) -> None:
     """Run the checks of claims, all or those named, and say holds, holds within a range, or fails."""
     chosen = select(claims)
-    findings: list[Finding] = []
-    with click.progressbar(
-        chosen,
-        label="Checking",
-        file=sys.stderr,
-        hidden=not sys.stderr.isatty(),
-        item_show_func=lambda claim: "" if claim is None else f"{claim.id} {claim.place}",
-    ) as bar:
-        findings.extend(check_for(claim.id)(full=full) for claim in bar)
+    findings = [check_for(chosen[place].id)(full=full) for place in shown(len(chosen), "privet is checking")]
     record = _records(chosen)
     for row, finding in zip(record["claims"], findings, strict=True):
         row |= {"verdict": finding.verdict, "sentence": finding.sentence, "numbers": finding.numbers}

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import click
 
 from privet.cli.answers import Answering, answer, guarantee_record
-from privet.cli.tables import (
+from privet.cli.table_input import (
     at_hand,
     check_pipe,
     in_memory,

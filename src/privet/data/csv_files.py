@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import os
 import re
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet._progress import say_read, task
 from privet.data.cells import Memory, Numbers, RawNumbers, Reader
 from privet.errors import InvalidParameter
 
@@ -67,9 +69,10 @@ def csv_header(path: CsvPath) -> list[str]:
 def csv_columns(path: CsvPath, readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
     """One array for each column that has a reader; each must be in the header."""
     parts: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, reader.dtype)] for name, reader in readers.items()}
-    for pieces in _pieces(as_csv(path), readers):
-        for kept, piece in zip(parts.values(), pieces, strict=True):
-            kept.append(piece)
+    with task():
+        for pieces in _pieces(as_csv(path), readers):
+            for kept, piece in zip(parts.values(), pieces, strict=True):
+                kept.append(piece)
     return {name: np.concatenate(pieces) for name, pieces in parts.items()}
 
 
@@ -104,7 +107,9 @@ def _pieces(file: CsvFile, readers: Mapping[str, Reader]) -> Iterator[list[NDArr
         lines.readline()
         columns = [(present.index(name), _taking(reader)) for name, reader in readers.items()]
         records = _records(_rows(_lines(lines, end), file.sep), len(present))
+        raw, size = getattr(lines.buffer, "fileobj", lines.buffer), os.path.getsize(file.path)  # of gzip, as compressed
         while block := list(islice(records, _ROWS)):
+            say_read(file.path, lambda: raw.tell() / max(1, size))
             cells = list(zip(*block, strict=True))
             yield [take(cells[place]) for place, take in columns]
 

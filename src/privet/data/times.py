@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import sys
+from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -192,11 +193,14 @@ def _zone(zone: Any, name: str) -> dt.tzinfo:
     """A zone by its name, or by its offset such as +02:00; declared, so public."""
     if isinstance(zone, dt.tzinfo):
         return zone
-    for known in (ZoneInfo, lambda text: dt.datetime.strptime(text, "%z").tzinfo):
+    ways: tuple[Callable[[str], dt.tzinfo | None], ...] = (ZoneInfo, lambda t: dt.datetime.strptime(t, "%z").tzinfo)
+    for way in ways:
         try:
-            return known(str(zone))  # type: ignore[no-any-return, operator]
-        except Exception:  # noqa: BLE001, S112  # of several kinds, where it is not known
-            continue
+            found = way(str(zone))
+        except Exception:  # noqa: BLE001  # of several kinds, where it is not known
+            found = None
+        if found is not None:
+            return found
     raise InvalidParameter(f"""Expected {name} to have a time zone that this machine knows, got {zone!r}: what its
         clocks showed is not known. Install tzdata, or convert the column to another zone.""")
 

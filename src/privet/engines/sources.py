@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from privet._progress import say_read
 from privet.arrays import IntArray
 from privet.engines.part import Fingerprint, Part
 from privet.engines.raw_files import mapped_batch
@@ -104,10 +105,12 @@ def source_blocks(part: Part, columns: Sequence[str], *, rows: int | None = None
         if rows is None:
             yield opened.read_row_groups(groups, columns=list(columns))
             return
-        found = False
+        found, whole = False, opened.metadata.num_rows
+        done = sum(opened.metadata.row_group(i).num_rows for i in range(min(groups, default=0)))
         for batch in opened.iter_batches(batch_size=rows, row_groups=groups, columns=list(columns)):
-            found = True
+            found, done = True, done + batch.num_rows
             yield pa.table(batch)
+            say_read(part.path, lambda: done / max(1, whole))  # noqa: B023  # asked at once
         if not found:  # a part without rows is one of none, not none at all
             yield opened.schema_arrow.empty_table().select(list(columns))
 

@@ -73,8 +73,8 @@ def whitener_for(task: Task, *, columns: int, intercept: bool, effective: float)
     if not enough or columns > WIDE:
         return None
     shares = (0.07, 0.13) if several or each >= 10.0 else (0.15,)
-    if each >= PLENTY:  # one round finds all that there is, and rows are read less often
-        shares = (0.1,)
+    if each >= PLENTY:  # less is enough, but not one round: it does not see how thin nearly collinear columns are
+        shares = (0.05, 0.08)
     tail = 0.02 * min(1.0, 50.0 / each)  # what is shortened biases, what is not is noise
     return Whitener(columns=columns, intercept=intercept, shares=shares, tail=tail)
 

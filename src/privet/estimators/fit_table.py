@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from privet._progress import task
 from privet.errors import InvalidParameter
 from privet.estimators.table_model import TableModel
 from privet.estimators.table_outline import table_outline
@@ -121,7 +122,8 @@ def fit_table(
         count_usable=count_usable,
         account=account,
     )
-    return model._fit(table, random)
+    with task():
+        return model._fit(table, random)
 
 
 def _budget(budget: Budget | None, epsilon: float | None, delta: float | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet._checks import whole
+from privet._progress import task
 from privet.arrays import Vector
 from privet.data import MadeRows, matrix
 from privet.data.cells import Reader
@@ -156,7 +157,7 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         With `groups`, a private label a row of whose it is, the promise is for a person with all rows. Of a frame, or a
         table in files, targets, weights and labels may be given as names of columns, which are then no features.
         """
-        with undone_on_failure(self):
+        with undone_on_failure(self), task():
             self._check()
             before = (*upstream(self.account), *self._assumed(X))
             data = self._read(X, y, sample_weight, groups)

@@ -17,7 +17,7 @@ from privet.estimators.constant_defaults import (
     only_constant,
     rate_epsilon,
 )
-from privet.estimators.defaults import LITTLE, calibration_for, constant_weight
+from privet.estimators.defaults import LITTLE, PLENTY, calibration_for, constant_weight
 from privet.estimators.doubts import blind_sentence, is_blind
 from privet.estimators.intervals import final_step
 from privet.estimators.range_shares import (
@@ -204,8 +204,9 @@ def outlined(
         noise = whole_noise(replace(budget, epsilon=budget.epsilon - classes.epsilon), model.neighbours)
         effective, rate_draw = count / noise, classes.rates
     rate = 1.0 if whitener is None else sample_rate(model, size, loss, count, effective)
-    target, target_share = (None, 0.0) if anchor is not None else target_finder(model, count, noise)
-    ranges, range_share, ranging = range_finder(model, size.columns, size.sparse, known, count, noise, rate)
+    plenty = whitener is not None and not model.inference and effective >= PLENTY * size.columns
+    target, target_share = (None, 0.0) if anchor is not None else target_finder(model, count, noise, plenty)
+    ranges, range_share, ranging = range_finder(model, size.columns, size.sparse, known, count, noise, rate, plenty)
     wanted = model, known, size.columns, rate * count, noise, whitener, rate
     norms = norm_finder(*wanted) if centring is None else None
     final, last = final_step(model.inference, facts, budget)

@@ -9,7 +9,7 @@ import numpy as np
 from privet.arrays import BoolArray
 from privet.errors import InvalidParameter
 from privet.estimators.defaults import PLENTY
-from privet.estimators.sampling import range_rate, sample_tail
+from privet.estimators.sampling import BEYOND, TARGET_BEYOND, range_rate, sample_tail
 from privet.plan import Histograms
 from privet.plan.influence import unit_clip
 from privet.preprocessing import RangeFinder
@@ -33,17 +33,22 @@ _CLEAR = 10.0  # standard deviations that all records together must stand above 
 _SEEN = 40.0  # standard deviations from which norms are read off finer bins than octaves
 
 
-def target_finder(model: "PrivateLinearModel", count: float, noise: float) -> tuple[RangeFinder | None, float]:
-    """How the target's range is learnt, if it is, also inside a declared one; and its share of the budget."""
+def target_finder(
+    model: "PrivateLinearModel", count: float, noise: float, plenty: bool
+) -> tuple[RangeFinder | None, float]:
+    """How the target's range is learnt, if it is, also inside a declared one; and its share of the budget.
+
+    With `plenty` of records it is wider than what most are in.
+    """
     seen = stands_out(1, count, noise, model.neighbours)
     hull = model._ends
     least = _SQUARED_INSIDE if model._loyal else TARGET_INSIDE
     if not model._learns_target or (hull is not None and not _pays(model, seen, least)):
         return None, 0.0
     share = share_to_see(seen, *_TARGET)
-    return RangeFinder(columns=("y",), hulls=(hull,), what="target", shy=hull is None).sized(
-        seen * math.sqrt(share)
-    ), share
+    beyond = TARGET_BEYOND if plenty and model._task == "regression" else 0.0
+    finder = RangeFinder(columns=("y",), hulls=(hull,), what="target", shy=hull is None, beyond=beyond)
+    return finder.sized(seen * math.sqrt(share)), share
 
 
 def range_finder(
@@ -54,11 +59,13 @@ def range_finder(
     count: float,
     noise: float,
     rate: float,
+    plenty: bool,
 ) -> tuple[RangeFinder | None, float, float]:
     """How the features' ranges are learnt, if they are, also inside declared ones; and their share of the budget.
 
     Declared ranges of [0, 1] and [−1, 1] are used as they are: those of indicators, or of what somebody has scaled. The
     third is the chance with which a record is in the sample that they are learnt from; `rate` is that of the solver.
+    With `plenty` of records they are wider than what most are in.
     """
     names, solved_by = tuple(f"x{j}" for j in range(columns)), rate
     hulls: tuple[tuple[float, float], ...] = ()
@@ -75,7 +82,7 @@ def range_finder(
     share = share_to_see(seen, *_RANGES)
     seen *= math.sqrt(share)
     tails = model.tails == "bend" and solved_by == 1 and model.row_norm is None and not sparse and may_bend(model)
-    finder = RangeFinder(columns=names, hulls=hulls, tails=tails)
+    finder = RangeFinder(columns=names, hulls=hulls, tails=tails, beyond=BEYOND if plenty and not sparse else 0.0)
     if known is None and rate < 1:
         finder = replace(finder, tail=sample_tail(seen))
     return finder.sized(seen), share, rate
@@ -122,7 +129,7 @@ def norm_finder(
         return None
     both, least = model.fit_intercept and not model.inference and (known is None or known.may_be_centred), 0.0
     if whitener is not None:  # which centres rows itself, and where there is plenty learns their norms, too
-        if len(whitener.shares) == 1 and rate == 1 and count / noise >= PLENTY * columns:
+        if not model.inference and rate == 1 and count / noise >= PLENTY * columns:
             return None
         least = _SEEN
     lengths = ("norm", "centred norm") if both else ("norm",)

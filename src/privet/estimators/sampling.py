@@ -14,6 +14,9 @@ _MOST = 0.12  # of the records: where a sample would be larger, all of them are 
 _CLEARLY = 2500.0  # standard deviations by which records stand out in the sample that ranges are learnt from
 _MOST_RANGED = 0.5  # of the records
 _TAIL = 0.005  # of the records, that ranges may leave out at either end
+# Widths that are added at either end of a learnt range, of features and of a target, where there is plenty: what is cut
+# off there costs more than the noise that a wider range brings. Chosen on made-up tables.
+BEYOND, TARGET_BEYOND = 0.5, 0.25
 _BLUR = 5.0  # standard deviations of noise that a few bins at an end have
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from privet._progress import task
 from privet.arrays import Vector
 from privet.data import grouped_by
 from privet.data.elsewhere import ElsewhereRows
@@ -95,7 +96,8 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
                 "Expected a table with the target among its columns, got y beside it: the schema names the column. "
                 "Leave y out."
             )
-        return self._fit(table, None)
+        with task():
+            return self._fit(table, None)
 
     def predict(self, table: Any) -> NDArray[Any]:
         """The target of each row, in the table's own terms."""

@@ -23,7 +23,7 @@ from privet.estimators.range_shares import (
     stands_out,
 )
 from privet.estimators.regressors import LinearRegression
-from privet.estimators.sampling import range_rate, sample_rate, sample_tail
+from privet.estimators.sampling import BEYOND, TARGET_BEYOND, range_rate, sample_rate, sample_tail
 from privet.estimators.table_files import TableFiles
 from privet.plan import Release
 from privet.plan.plan import check_budget, whole_noise
@@ -85,6 +85,8 @@ def _learner(
     learner = SchemaLearner(schema=schema, threshold_delta=check_budget(budget).delta / 10, **known)
     seen = stands_out(1, count, noise, neighbours) / math.sqrt(learner.weight)
     share = share_to_see(seen, *(_OPEN if schema.unknown else _HULLS))
+    if rate < 1:
+        learner = replace(learner, beyond=(BEYOND, TARGET_BEYOND))
     rate = range_rate(rate, seen * math.sqrt(share))
     if rate < 1:
         learner = replace(learner, rate=rate, tail=sample_tail(rate * seen * math.sqrt(share)))

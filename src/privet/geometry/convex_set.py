@@ -90,7 +90,8 @@ class Domain(ABC):
         if array.dtype.kind not in "biuf":
             raise InvalidParameter(f"""Expected {name} to hold numbers, got dtype {array.dtype}: it is a point in space.
                 Convert it to floats first.""")
-        self._fits(name, array.size)
+        if array.size != (self.size or array.size) or not array.size:
+            self._fits(name, array.size)
         return array.astype(np.float64).ravel()
 
     def _fits(self, name: str, d: int) -> int:
@@ -168,11 +169,11 @@ def length(vector: Vector) -> float:
     >>> length(np.array([3e300, 4e300])), length(np.array([3e-300, 4e-300]))
     (5e+300, 5e-300)
     """
-    largest = float(np.max(np.abs(vector)))
+    largest = float(np.abs(vector).max())
     if largest == 0.0 or not math.isfinite(largest):
         return largest
     if 1e-120 < largest < 1e120:
-        return math.sqrt(float(np.sum(np.square(vector))))
+        return math.sqrt(float(np.square(vector).sum()))
     return largest * math.sqrt(float(np.sum(np.square(vector / largest))))
 
 

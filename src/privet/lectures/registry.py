@@ -137,8 +137,8 @@ def check_for(id: str) -> Check:
 
     Examples
     --------
-    >>> check_for("18")().numbers["epsilon"]
-    6.48719166512...e-06
+    >>> f"{check_for('18')().numbers['epsilon']:.6g}"
+    '6.48719e-06'
     """
     known = look_up(id).id
     if known not in all_checks():

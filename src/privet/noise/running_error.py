@@ -49,9 +49,10 @@ def running_error(
     >>> from privet.noise import Banded, banded_inverse_square_root
     >>> many = {"steps": 1_000, "participations": 10, "separation": 100}
     >>> for strategy in (Banded(coefficients=(1,)), banded_inverse_square_root(100)):
-    ...     print(running_error(strategy, **many))
-    RunningError(mean=70.746..., worst=100.0...)
-    RunningError(mean=12.703..., worst=15.166...)
+    ...     error = running_error(strategy, **many)
+    ...     print(f"mean {error.mean:.3f}, worst {error.worst:.3f}")
+    mean 70.746, worst 100.000
+    mean 12.703, worst 15.167
     """
     found = toeplitz_sensitivity(
         strategy.bounds(steps), steps=steps, participations=participations, separation=separation

@@ -25,10 +25,12 @@ def correlated_event(
     --------
     >>> strategy = Banded(coefficients=(1, 0.75))
     >>> asked = {"noise_multiplier": 5.0, "steps": 40, "records": 100, "neighbours": "zero_out"}
-    >>> correlated_event(strategy, sampling=Cyclic(batch=10), **asked)        # four passes, each √(1 + 0.75²) clips
-    Gaussian(noise_multiplier=1.99999...)
-    >>> correlated_event(strategy, sampling=CyclicPoisson(sampling_rate=0.2, groups=2), **asked)
-    Gaussian(noise_multiplier=3.99999...).poisson(rate=0.2) * 20
+    >>> run = correlated_event(strategy, sampling=Cyclic(batch=10), **asked)
+    >>> round(run.noise_multiplier, 9)                                        # four passes, each √(1 + 0.75²) clips
+    2.0
+    >>> run = correlated_event(strategy, sampling=CyclicPoisson(sampling_rate=0.2, groups=2), **asked)
+    >>> run.count, run.event.rate, round(run.event.event.noise_multiplier, 9)
+    (20, 0.2, 4.0)
     """
     one = correlated_mechanism(strategy, noise_multiplier=noise_multiplier, steps=steps)
     asked = {"steps": steps, "records": records, "neighbours": neighbours}

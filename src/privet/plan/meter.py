@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from privet._progress import say
 from privet.arrays import IntArray, Vector
 from privet.clipping import Adaptive, Bounding, LatticeSum
 from privet.errors import InvalidParameter, PrivetError
@@ -54,11 +55,9 @@ class Meter:
         self.random = random if random is not None else system_random()
         self.record: list[str] = []
         self._place, self._done = 0, 0  # the release that is next, and how many times it was made
-        self._made: Counter[str] = Counter()
-        self._before: Counter[str] = Counter()  # of them, those of a process before this one
+        self._made, self._before = Counter[str](), Counter[str]()  # before: those of an earlier process
         self._open: Release | None = None
-        self._clips: dict[str, float] = {}  # of adaptive clipping, as they stand
-        self._correlated: dict[str, CorrelatedSums] = {}
+        self._clips, self._correlated = dict[str, float](), dict[str, CorrelatedSums]()  # of clips those that adapt
         # Asked once: at every step, what kind a bound is would take as long as the sum of a small table.
         self._rules = {release.name: release.bound for release in plan.releases if isinstance(release.bound, Bounding)}
         self._stddevs: dict[str, float] = {}
@@ -119,6 +118,7 @@ class Meter:
             self._place, self._done = self._place + 1, 0
         self._made[name] += 1
         self.record.append(name)
+        say(lambda: f"privet is fitting: release {len(self.record)} of {sum(r.times for r in self.plan.releases)}")
         return expected
 
     def rule(self, name: str) -> Bounding:

@@ -60,6 +60,7 @@ class SchemaLearner:
     record is a person. `records`, a public number, and `neighbours` say how fine ranges are worth learning. With a
     `rate` below 1, ranges of features are learnt from a sample in which each record is by itself with that probability,
     drawn beside the data (docs/proofs/whitening.md, section 6). With `tails`, long ones of features are looked for.
+    `beyond` are the widths that are added at either end of the ranges of features, and of a target of numbers.
 
     Examples
     --------
@@ -79,6 +80,7 @@ class SchemaLearner:
     neighbours: Neighbours = "replace_one"
     rate: float = 1.0
     tails: bool = False
+    beyond: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -212,7 +214,8 @@ class SchemaLearner:
         log = frozenset(name for name in columns if getattr(facts[name], "log", False))
         hulls = tuple(ends_of(facts[name]) if name in self.inside else None for name in columns)  # type: ignore[arg-type]
         tails = self.tails and what == "ranges"
-        return RangeFinder(columns=columns, log=log, tail=self.tail, what=what, hulls=hulls, tails=tails)
+        beyond = self.beyond[what == "target"]
+        return RangeFinder(columns=columns, log=log, tail=self.tail, what=what, hulls=hulls, tails=tails, beyond=beyond)
 
     @property
     def _names(self) -> NameFinder:

@@ -56,7 +56,8 @@ class RangeFinder:
     `hulls` are declared ranges, one a column (None: there is none). What is learnt stays inside, and is used only where
     it is clearly narrower; else the declared one is. With `shy`, a range that does not stand out of the noise is as
     small as it may well be: of a target, one that is far too wide makes predictions absurd, one too narrow near 0. With
-    `tails`, long ones are looked for in what the octaves say anyway.
+    `tails`, long ones are looked for in what the octaves say anyway. `beyond` widths are added at either end of what
+    was found: where columns nearly agree, ends that cut them off at different values hide what they differ by.
 
     Examples
     --------
@@ -73,6 +74,7 @@ class RangeFinder:
     bins: int = 32
     shy: bool = False
     tails: bool = False
+    beyond: float = 0.0
 
     def __post_init__(self) -> None:
         chosen_columns(self.columns)
@@ -155,12 +157,18 @@ class RangeFinder:
                 for counts, e in zip(fine, edges, strict=True)
             ]
         sure = [guess.sure for guess in guesses]
-        ranges = [_inside(ends, hull) for ends, hull in zip(found, hulls, strict=True)]
+        chosen = zip(self.columns, found, hulls, strict=True)
+        ranges = [_inside(self._widened(ends, name in self.log), ends, hull) for name, ends, hull in chosen]
         return FoundRanges(
             ranges=dict(zip(self.columns, ranges, strict=True)),
             unsure=tuple(name for name, known in zip(self.columns, sure, strict=True) if not known),
             roots=roots,
         )
+
+    def _widened(self, ends: tuple[float, float], log: bool) -> tuple[float, float]:
+        """What was found with what is added; post-processing."""
+        more = self.beyond * (ends[1] - ends[0])
+        return max(ends[0] - more, 0.0) if log else ends[0] - more, ends[1] + more
 
     def _roots(self, noisy: Vector, units: list[tuple[float, float]], stddev: float, records: float) -> dict[str, Root]:
         """Maps of columns with long tails from 0, by their octaves; post-processing."""
@@ -264,6 +272,12 @@ def _proper(low: float, high: float, hull: tuple[float, float] | None, *, log: b
     return hull or (low, low + max(abs(low), 2.0**-OCTAVES))
 
 
-def _inside(ends: tuple[float, float], hull: tuple[float, float] | None) -> tuple[float, float]:
-    """What was learnt, if nothing was declared or it is much narrower; else that."""
-    return ends if hull is None or ends[1] - ends[0] < _NARROWER * (hull[1] - hull[0]) else hull
+def _inside(
+    wide: tuple[float, float], ends: tuple[float, float], hull: tuple[float, float] | None
+) -> tuple[float, float]:
+    """What was learnt, widened, if nothing was declared or it is much narrower; else that."""
+    if hull is None:
+        return wide
+    return (
+        (max(wide[0], hull[0]), min(wide[1], hull[1])) if ends[1] - ends[0] < _NARROWER * (hull[1] - hull[0]) else hull
+    )

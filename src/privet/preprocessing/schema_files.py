@@ -9,7 +9,8 @@ from typing import Any
 
 from privet._checks import one_of
 from privet.errors import InvalidParameter
-from privet.preprocessing.schema import Category, Column, Date, Number, Schema, Target
+from privet.preprocessing.dates import Date
+from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
 _KEYS = {
     "number": {"range", "log", "missing"},

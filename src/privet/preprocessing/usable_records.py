@@ -11,7 +11,8 @@ from privet.arrays import IntArray
 from privet.data.elsewhere import Elsewhere, ElsewhereRows, tallies
 from privet.plan import Meter, Presences, Release
 from privet.plan.influence import unit_clip
-from privet.preprocessing.schema import Category, Date, Schema
+from privet.preprocessing.dates import Date
+from privet.preprocessing.schema import Category, Schema
 from privet.privacy import Neighbours
 
 TARGETS, FEATURES = "usable targets", "usable records"

@@ -1,16 +1,15 @@
 """The loop that all first-order solvers share, and what of its path is released."""
 
 import math
-import sys
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from privet._checks import between, whole
+from privet._progress import shown
 from privet.arrays import Vector
 from privet.clipping import Bounding
 from privet.errors import Interrupted, InvalidParameter
@@ -24,8 +23,6 @@ from privet.sampling import FullBatch, Sampling
 from privet.solvers.solver import Releases, Result, Start, ready
 from privet.solvers.updates import UpdateRule
 
-_PATIENCE = 2.0  # seconds before a line on the terminal shows how far the descent got
-_EVERY = 0.2  # seconds between two looks of it
 ReleaseRule = Literal["average", "last", "all", "tail_average"]
 """What is published of w_0, …, w_k after k noisy gradients: their mean, the last, all of them, or the mean of the last
 half (or another `tail`). They cost the same: what is not shown is post-processing (lecture 13, Wu, section 1.2)."""
@@ -243,23 +240,3 @@ class _Keeper:
         points = np.array(self._all) if self._release == "all" else None
         averaged = self._release in ("average", "tail_average") and self._averaged > 0
         return Path(self._mean if averaged else self._last, points)
-
-
-def shown(steps: int, what: str) -> Iterator[int]:
-    """Count 0, 1, …, steps − 1; on a terminal, show how far it got. Shows no number that is not public."""
-    start = time.monotonic()
-    due = start + _PATIENCE
-    visible = False
-    try:
-        for step in range(steps):
-            yield step
-            now = time.monotonic()
-            if now >= due and sys.stderr.isatty():
-                left = (now - start) / (step + 1) * (steps - step - 1)
-                sys.stderr.write(f"\r{what}: step {step + 1:,} of {steps:,}, about {left:.0f} s left ")
-                sys.stderr.flush()
-                visible, due = True, now + _EVERY
-    finally:
-        if visible:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()

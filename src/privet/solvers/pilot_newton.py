@@ -21,7 +21,7 @@ from privet.solvers.solver import Releases, Result, Start, ready
 from privet.solvers.updates import GradientStep, UpdateRule
 
 PILOT, CURVATURE = "pilot gradients", "curvature"
-_MORE = 8.0  # batches that the one for the Hessian is as large as
+_MORE = 4.0  # batches that the one for the Hessian is as large as
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +41,7 @@ class PilotNewton(DescentSolver):
     Parameters
     ----------
     clip : per-record bound on the gradient norm
-    rate : part of the records that a batch holds, in (0, 1]; the batch for the Hessian is eight times as large
+    rate : part of the records that a batch holds, in (0, 1]; the batch for the Hessian is four times as large
     update : how gradients of batches move the point
     pilot_steps, steps : gradients of batches, and of all records
     pilot_share, curvature_share : of the budget; what is left is for the gradients of all records

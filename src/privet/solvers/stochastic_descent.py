@@ -65,8 +65,8 @@ class DPSGD(DescentSolver):
     >>> problem = glm("half_squared", [[1.0]] * 500, [0.5] * 500, row_norm=1.0)
     >>> solver = DPSGD(steps=10, clip=1.0, step_size=0.5)
     >>> plan = solver.plan(facts_of(problem, "zero_out"), Budget(epsilon=1, delta=1e-6))
-    >>> plan.event
-    Gaussian(noise_multiplier=13.35...) * 10
+    >>> plan.times("gradients"), round(plan["gradients"].noise_multiplier, 2)
+    (10, 13.36)
     >>> solver.run(plan, problem).coef.shape
     (1,)
     """

@@ -32,8 +32,8 @@ class Prescription:
     >>> print(plan)
     average: 1796 noisy gradients, noise multiplier 316.203; excess risk at most 0.0333552 \
 (lemma 2.7 with (13), claims 31, 34, 35)
-    >>> f"{plan.step_size_at(1):.6f}", plan.event
-    ('0.016684', Gaussian(noise_multiplier=316.20...) * 1796)
+    >>> f"{plan.step_size_at(1):.6f}", plan.event.count, f"{plan.event.event.noise_multiplier:.2f}"
+    ('0.016684', 1796, '316.20')
     """
 
     method: Method

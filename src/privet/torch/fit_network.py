@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from privet._progress import shown
 from privet.errors import InvalidParameter
 from privet.ledger import Account
 from privet.plan import Plan
 from privet.privacy import Guarantee
-from privet.solvers.descent import shown
 from privet.torch.batches import Examples
 from privet.torch.network_checkpoint import Checkpoint
 from privet.torch.network_checks import losses_of

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.recording import Found, NotRecorded, Recording
-from privet.torch.uses import Rows, Use, over_positions, positions
+from privet.torch.uses import Rows, Use, positions
 
 _NEAR = 1 << 18  # numbers of a part whose products are formed at once: a megabyte
 
@@ -39,7 +39,7 @@ def layer_norm(
             found = positions((inputs - mean).float().mul_(gradient), last)
             yield w, Rows(torch.bmm(scale.float().reshape(len(found), 1, -1), found).squeeze(1), weight.shape)
         if b is not None and bias is not None:
-            yield b, Rows(over_positions(positions(gradient, last)), bias.shape)
+            yield b, Rows(positions(gradient, last).sum(1), bias.shape)
 
     return recording.tap(output, uses)
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.other_rules import operation
 from privet.torch.recording import NotRecorded, Recording
-from privet.torch.uses import Lookup, Product, Rows, Use, over_positions, positions
+from privet.torch.uses import Lookup, Product, Rows, Use, positions
 
 
 def linear(recording: Recording, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -60,7 +60,7 @@ def addmm(recording: Recording, bias: Tensor, input: Tensor, other: Tensor, **sc
 
 def _shift(outputs: Tensor) -> Rows:
     """A vector that was added at every position."""
-    return Rows(outputs.squeeze(1) if outputs.shape[1] == 1 else over_positions(outputs), outputs.shape[2:])
+    return Rows(outputs.squeeze(1) if outputs.shape[1] == 1 else outputs.sum(1), outputs.shape[2:])
 
 
 def embedding(

@@ -141,9 +141,15 @@ class Recording(TorchFunctionMode):
         """(examples, all positions, features), also if positions of all examples stood one below the other."""
         return tensor.reshape(self.size, -1, tensor.shape[-1])
 
-    def tap(self, output: Tensor, uses: Callable[[Tensor], Found], *, flat: bool = False) -> Tensor:
-        """Let `uses` be told the gradient of `output`, a fresh tensor of this call: a row an example, or several."""
-        if not output.dim() or (output.shape[0] % self.size if flat else output.shape[0] != self.size):
+    def tap(
+        self, output: Tensor, uses: Callable[[Tensor], Found], *, flat: bool = False, second: bool = False
+    ) -> Tensor:
+        """Let `uses` be told the gradient of `output`, a fresh tensor of this call: a row an example, or several.
+
+        With `second`, examples stand in the second dimension.
+        """
+        count = output.shape[second] if output.dim() > second else 0
+        if not output.dim() or (count % self.size if flat else count != self.size):
             raise NotRecorded
         if output._is_view():  # so that it may be changed in place, and the tap still hears of it as it was
             output = torch.ops.aten._unsafe_view(output, output.shape)

@@ -9,7 +9,7 @@ from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.product_rules import linear
 from privet.torch.recording import NotRecorded, Recording
-from privet.torch.uses import Product, Rows, SharedGram, Use, over_positions
+from privet.torch.uses import Product, Rows, SharedGram, Use
 
 Layer = Callable[[Recording, Tensor, tuple[Tensor, ...], Sequence[Tensor]], tuple[Tensor, tuple[Tensor, ...]]]
 
@@ -77,23 +77,25 @@ def _projected(
 ) -> Tensor:
     """x W_ihᵀ + b for all positions at once. With `hidden`, its gradient is W_hh's and all biases' too."""
     numbers = [recording.number(weight) for weight in weights]
+    x = x.contiguous()
     inputs = x.detach()
     biases = [recording.plain(bias) for bias in weights[2:]]
     shift = None if not biases else biases[0] + biases[1] if hidden else biases[0]
-    output = F.linear(x.transpose(0, 1), recording.plain(weights[0]), shift)
+    output = F.linear(x, recording.plain(weights[0]), shift)
 
     def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
         states = [inputs, *([hidden()] if hidden else [])]
         gram = SharedGram(sum(number is not None for number in numbers[: len(states)]))
+        outputs = gradient.transpose(0, 1)
         for number, state in zip(numbers, states, strict=False):
             if number is not None:
-                yield number, Product(state.transpose(0, 1).float().contiguous(), gradient, gram)
-        total = over_positions(gradient)
+                yield number, Product(state.float().transpose(0, 1), outputs, gram)
+        total = gradient.sum(0)
         for number in numbers[2:] if hidden else numbers[2:3]:
             if number is not None:
                 yield number, Rows(total, total.shape[1:])
 
-    return recording.tap(output, uses).transpose(0, 1)
+    return recording.tap(output, uses, second=True)
 
 
 def _lstm_layer(
@@ -115,56 +117,59 @@ class _Lstm(torch.autograd.Function):
     """The recurrence of an LSTM over positions, from the gates' inputs; gradients come back to those.
 
     Gates are input, forget, candidate, output. What does not depend on later positions is computed for all at once.
+    Inputs of gates, gates, and gradients of gates are one after the other in the same memory: fresh pages cost more
+    than the arithmetic on them.
     """
 
     @staticmethod
     def forward(ctx: Any, gates: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         positions, examples, width = gates.shape
-        turned = weight.t().contiguous()
-        opened = gates.new_empty(positions, examples, width)
+        gates, turned = gates.detach(), weight.t()
         cells = gates.new_empty(positions + 1, examples, width // 4)
         tops, outputs = torch.empty_like(cells[1:]), torch.empty_like(cells[1:])
         cells[0], state = cell, hidden
-        inside, forget, candidate, out = (gate.unbind(0) for gate in opened.chunk(4, 2))
-        both, at = opened[:, :, : width // 2].unbind(0), cells.unbind(0)
-        steps = zip(*map(torch.unbind, (gates, opened, tops, outputs)), strict=True)
-        for t, (given, now, top, output) in enumerate(steps):
-            torch.addmm(given, state, turned, out=now)
+        inside, forget, candidate, out = (gate.unbind(0) for gate in gates.chunk(4, 2))
+        both, at = gates[:, :, : width // 2].unbind(0), cells.unbind(0)
+        steps = zip(*map(torch.unbind, (gates, tops, outputs)), strict=True)
+        for t, (now, top, output) in enumerate(steps):
+            now.addmm_(state, turned)
             both[t].sigmoid_()
             candidate[t].tanh_()
             out[t].sigmoid_()
             torch.mul(forget[t], at[t], out=at[t + 1]).addcmul_(inside[t], candidate[t])
             torch.tanh(at[t + 1], out=top)
             state = torch.mul(out[t], top, out=output)
-        ctx.save_for_backward(opened, cells, tops, weight)
+        ctx.kept = gates, cells, tops, weight
         return outputs, cells[-1].clone()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
+        if ctx.kept is None:
+            raise NotRecorded  # a second way back: what it needs is gone
         upstream, last = gradients
-        opened, cells, tops, weight = ctx.saved_tensors
-        inside, forget, candidate, out = opened.chunk(4, 2)
+        (gates, cells, tops, weight), ctx.kept = ctx.kept, None
+        inside, forget, candidate, out = gates.chunk(4, 2)
         # Derivatives: of a sigmoid s, s (1 − s); of a tanh v, 1 − v². A gate's gradient is the cell's or, for the
-        # output gate, the state's, times a slope that is known beforehand.
-        slopes = torch.addcmul(opened, opened, opened, value=-1)
-        first, second, third, fourth = slopes.chunk(4, 2)
-        first *= candidate
-        second *= cells[:-1]
-        torch.addcmul(inside, inside * candidate, candidate, value=-1, out=third)
-        fourth *= tops
+        # output gate, the state's, times a slope that is known beforehand, and takes the gate's place.
         to_top = torch.addcmul(out, out * tops, tops, value=-1)
+        torch.addcmul(tops, out, tops, value=-1, out=tops)
+        out *= tops
+        kept, both = forget.clone(), inside * candidate
+        torch.addcmul(inside, both, candidate, value=-1, out=candidate)
+        torch.addcmul(both, inside, both, value=-1, out=inside)
+        forget.addcmul_(kept, kept, value=-1).mul_(cells[:-1])
         to_state, to_cell = torch.zeros_like(last), last.clone()
-        by_cell = slopes.view(*slopes.shape[:2], 4, -1)[:, :, :3]
-        steps = zip(*map(torch.unbind, (upstream, to_top, by_cell, fourth, forget, slopes)), strict=True)
+        by_cell = gates.view(*gates.shape[:2], 4, -1)[:, :, :3]
+        steps = zip(*map(torch.unbind, (upstream, to_top, by_cell, out, kept, gates)), strict=True)
         each = to_cell[:, None]
-        for back, top, three, one, kept, now in reversed(list(steps)):
+        for back, top, three, one, forgotten, now in reversed(list(steps)):
             to_state += back
             to_cell.addcmul_(to_state, top)
             three *= each  # from here on these are the gradients of the gates
             one *= to_state
-            to_cell *= kept
+            to_cell *= forgotten
             torch.mm(now, weight, out=to_state)
-        return slopes, to_state, to_cell, None
+        return gates, to_state, to_cell, None
 
 
 def _cells(cell: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Layer:

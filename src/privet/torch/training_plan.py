@@ -77,8 +77,9 @@ def training_plan(
     Examples
     --------
     >>> plan = training_plan(records=60_000, batch_size=512, epochs=20, budget=Budget(epsilon=3, delta=1e-6))
-    >>> plan.event
-    Gaussian(noise_multiplier=0.9489...).poisson(rate=0.00853...) * 2344
+    >>> run = plan.event
+    >>> run.count, round(run.event.rate, 5), round(run.event.event.noise_multiplier, 3)
+    (2344, 0.00853, 0.949)
     """
     count = whole("records", records, because="the rate is batch_size ÷ records", use="Pass a public number.")
     because = "a batch is drawn from the records"

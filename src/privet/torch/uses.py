@@ -85,11 +85,6 @@ def positions(tensor: Tensor, last: int) -> Tensor:
     return tensor.reshape(tensor.shape[0], -1, *tensor.shape[tensor.dim() - last :]).flatten(2)
 
 
-def over_positions(tensor: Tensor) -> Tensor:
-    """Σ over positions of (examples, positions, features); as a product, several times faster than a sum."""
-    return torch.bmm(tensor.new_ones(1, 1, 1).expand(len(tensor), 1, tensor.shape[1]), tensor).squeeze(1)
-
-
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The gradients themselves, one a row: for what is small, or has no cheaper form."""
@@ -181,6 +176,8 @@ class Product:
             outputs = outputs * factors[:, None, None]
         else:
             inputs = inputs * factors[:, None, None]
+        if outputs.stride(0) < outputs.stride(1):  # examples stand side by side at each position: no copy, this way
+            outputs, inputs = outputs.transpose(0, 1), inputs.transpose(0, 1)
         total.addmm_(outputs.flatten(0, 1).t(), inputs.flatten(0, 1))
 
     def rows(self, scratch: Scratch | None = None) -> Tensor:
@@ -259,7 +256,8 @@ def merged(use: Use, sizes: Tensor, shape: torch.Size) -> Use:
     count, first = len(sizes), int(sizes[0])
     alike = bool((sizes == first).all())
     if alike and isinstance(use, Product):
-        return Product(*(t.reshape(count, -1, t.shape[2]) for t in (use.inputs, use.outputs)))
+        inputs, outputs = (t.reshape(count, -1, t.shape[2]) for t in (use.inputs, use.outputs))
+        return Product(inputs, outputs)
     if alike and isinstance(use, Lookup):
         outputs = use.outputs.reshape(count, -1, use.outputs.shape[2])
         return Lookup(use.indices.reshape(count, -1), outputs, use.size)

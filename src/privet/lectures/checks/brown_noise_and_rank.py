@@ -32,7 +32,7 @@ from privet.sums import record_sum
 from privet.theory import projector, rank, seminorm
 
 
-@check("45", mutant={"power": 2.0})
+@check("45", mutant={"power": 1.5})
 def clipping(power: float = 1.0) -> Finding:
     """Clip vectors of all lengths, zero among them, with the library, and compare with the formula."""
     rng, L = np.random.default_rng(45), 1.5

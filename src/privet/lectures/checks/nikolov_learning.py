@@ -181,7 +181,8 @@ def logistic_risk_is_convex(slope: float = 1.0) -> Finding:
     at_a, at_b = _risks(SIGNED, X, y, a), _risks(SIGNED, X, y, b)
     chord = share[:, 0] * at_a + (1 - share[:, 0]) * at_b - _risks(SIGNED, X, y, share * a + (1 - share) * b)
     middle = (at_a + at_b) / 2 - _risks(SIGNED, X, y, (a + b) / 2)
-    gradients = np.array([pointwise(SIGNED, X, y).plain_gradient(point) for point in b])
+    problem = pointwise(SIGNED, X, y)
+    gradients = np.array([problem.plain_gradient(point) for point in b])
     tangent = at_a - at_b - slope * ((a - b) * gradients).sum(axis=1)
     least = float(min(chord.min(), middle.min(), tangent.min()))
     told = f"""At 2,000 pairs the risk is below its chords by at least {chord.min():.1e}, at their middle by

@@ -53,7 +53,7 @@ def dp_gd(noise: float = 1.0) -> Finding:
     return Finding.judged(holds, told, noise_stddev=deviation, standard_errors=off, furthest=furthest)
 
 
-@check("84", mutant={"constant": 1.0})
+@check("84", mutant={"constant": 2.0})
 def steps_that_suffice(constant: float = 8.0) -> Finding:
     """Compose steps of the rule's epsilon' optimally, and compare delta with delta_0 for every epsilon below 1."""
 
@@ -72,7 +72,7 @@ def steps_that_suffice(constant: float = 8.0) -> Finding:
     return Finding.judged(not false, told, table=numbers)
 
 
-@check("85", mutant={"constant": 1.0})
+@check("85", mutant={"constant": 2.0})
 def price_of_a_step(constant: float = 8.0) -> Finding:
     """Compose steps of the printed epsilon' and delta' optimally, and compare the total with delta."""
 
@@ -90,7 +90,7 @@ def price_of_a_step(constant: float = 8.0) -> Finding:
     return Finding.judged(not false, told, table=numbers)
 
 
-@check("86", mutant={"constant": 1.0})
+@check("86", mutant={"constant": 1.7})
 def noise_of_dp_gd(constant: float = 8.0) -> Finding:
     """Hold the printed noise on 408 pairs and 1 to 100,000 steps against the exact accountant, and count its waste."""
     false, ratios, waste = 0, list[float](), {}

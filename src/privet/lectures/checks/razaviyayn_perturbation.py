@@ -42,7 +42,7 @@ def _least_risk(problem: LinearProblem, steps: int = 400) -> float:
     return _risk(problem, w)
 
 
-@check("76", mutant={"share": 0.1})
+@check("76", mutant={"share": 0.5})
 def regularised_risk(share: float = 1.0) -> Finding:
     """Differentiate the printed objective numerically against the library; compare clipped sums without it."""
     problem, plain = _logistic(200, 4, seed=76, ridge=0.3), _logistic(200, 4, seed=76)

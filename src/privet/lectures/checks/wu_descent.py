@@ -87,7 +87,7 @@ class _Counted(Inner):
         return found
 
 
-@check("03", mutant={"power": 2.0})
+@check("03", mutant={"power": 1.5})
 def running_time(power: float = 1.0) -> Finding:
     """Count the gradient entries that descent reads, and double n, T and d in turn."""
 

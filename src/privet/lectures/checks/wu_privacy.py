@@ -164,7 +164,7 @@ def fraction_of_the_records(factor: float = math.e - 1) -> Finding:
     return Finding.judged(max(ratios) <= factor * (1 + 1e-12), told, within=True, table=numbers)
 
 
-@check("18", mutant={"percent": 0.1})
+@check("18", mutant={"percent": 0.002})
 def survey(percent: float = 0.001) -> Finding:
     """Amplify by the library, and compare with randomised response on a survey of 0.001 %, worked out by hand."""
     by_hand, claimed = worked.survey(), worked.survey(share=percent / 100)
@@ -237,7 +237,7 @@ def steps_of_dp_sgd(power: float = 0.5) -> Finding:
     return Finding.judged(abs(slope - power) < 0.15 and worked_out.true <= 1.0, told, table=numbers)
 
 
-@check("22", mutant={"least_noise": 1.0})
+@check("22", mutant={"least_noise": 8.0})
 def dp_sgd_against_noisy_descent(least_noise: float = 16.0) -> Finding:
     """Compare DP-SGD, one of n records a step and one replaced, with full batches: what it costs, how near it comes."""
     full_batch, costs = epsilon_bounds(1.0, 1e-5)[1], against_full_batches(n=200)
