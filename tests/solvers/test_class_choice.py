@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from privet.plan import Meter, Plan
 from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers.class_choice import ClassVote
-from privet.solvers.class_rates import ClassRates
+from privet.solvers.class_rates import ClassRates, expected_rate
 
 
 def planned(release: Any, neighbours: Any = "replace_one") -> Plan:
@@ -56,3 +57,19 @@ def test_rates_are_those_of_the_labels_where_noise_is_small(classes: int, neighb
     assert found[:2] == pytest.approx([0.7, 0.3], abs=0.02)
     assert found.sum() == pytest.approx(1)
     assert (found > 0).all()
+
+
+@pytest.mark.parametrize(("noisy", "scale"), [(0.3, 0.02), (-0.1, 0.03), (0.02, 0.03), (1.2, 0.1)])
+def test_a_rate_is_the_mean_after_its_noise(noisy: float, scale: float) -> None:
+    """As by quadrature over the rate itself, of half a uniform and half a Beta(0.2, 0.2) law, within 1 part in 100."""
+    law = beta(0.2, 0.2)
+    ends = np.concatenate([np.geomspace(1e-18, 0.5, 8_000), 1 - np.geomspace(1e-12, 0.5, 4_000)[::-1]])
+    middles, widths = (ends[1:] + ends[:-1]) / 2, np.diff(ends)
+    weight = (1 + law.pdf(middles)) * np.exp(-np.abs(noisy - middles) / scale) * widths
+    assert expected_rate(noisy, scale) == pytest.approx(float(weight @ middles / weight.sum()), rel=0.01)
+
+
+def test_a_buried_rate_is_a_part_of_what_buries_it() -> None:
+    """Where nothing is seen, the rate is below a half of the noise's scale, and it rises with what is seen."""
+    found = [expected_rate(noisy, 0.03) for noisy in (0.0, 0.03, 0.06, 0.3)]
+    assert 0 < found[0] < 0.015 < found[1] < found[2] < found[3] < 0.31

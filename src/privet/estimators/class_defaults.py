@@ -17,7 +17,6 @@ from privet.problems.linear_model import LinearModel
 from privet.solvers import DPSGD, Solver
 from privet.solvers.class_choice import ClassChoice, ClassVote
 from privet.solvers.class_rates import ClassRates
-from privet.solvers.score_model import with_slope
 from privet.solvers.stochastic_descent import noise_gain
 
 if TYPE_CHECKING:
@@ -35,6 +34,9 @@ _FREE = 10.0  # directions, at most, whose noise is taken off the slopes: beyond
 _RATES = ((30.0, 0.02, 0.25), (15.0, 0.02, 0.25))
 _CHOICE = (80.0, 0.05, 0.5)
 _ROUND = 0.7  # length of most rows
+# Part of a wide table's scores that is kept if slopes are as long as noise; and more, a deviation that they are longer.
+_TEMPERED = (0.35, 0.25)
+_BACK = 0.5  # of the rates' constant, at most, for what was taken off it
 _STEPS = 1_000  # of one's own, beyond which slopes are not shrunk: how much noise they have takes long to find
 _HINGED = 0.4  # of the noise of margins, which is pulled back where they are wide enough
 _LEFT = 0.87  # of a record's residual, of several classes, before anything is learnt
@@ -47,7 +49,7 @@ class ClassDraws:
     rates: float  # epsilon of how often each class occurs; 0 if that is not learnt
     choice: ClassChoice | None
     taken: float  # off the slopes, in parts of the noise that they are known to have
-    matched: bool  # whether the constant is, to those rates; else it moves with the slopes
+    tempered: bool = False  # whether slopes and constant are taken back together, in a wide table with probabilities
 
     @property
     def epsilon(self) -> float:
@@ -63,16 +65,20 @@ class ClassDraws:
     ) -> Vector:
         """What is kept of θ, which was found from `start`: less of it where noise is much of it; and the choice."""
         if self.taken and isinstance(solver, DPSGD) and solver.steps <= _STEPS:
-            part = kept_part(theta[:-1], self.taken, solver, meter)
-            found = theta * 1.0
-            found[:-1] *= part
-            if start is not None:
-                found[-1:] = start[-1:] + part * (theta[-1:] - start[-1:])
-                if self.matched:
-                    spread = float(np.linalg.norm(found[:-1])) * _ROUND / math.sqrt(len(found) - 1)
-                    found[-1] = with_slope(np.array([0.0, float(start[-1]) * constant]), spread)[1] / constant
-            theta = found
+            theta = self._shrunk(theta, start, solver, meter)
         return theta if self.choice is None else self.choice.run(problem, theta, constant, meter)
+
+    def _shrunk(self, theta: Vector, start: Vector | None, solver: DPSGD, meter: Meter) -> Vector:
+        """θ with less of its slopes, and a constant that fits them; public."""
+        if self.tempered and start is not None:
+            part = tempered_part(theta[:-1], solver, meter)
+            found = part * theta
+            found[-1] += _BACK * (1 - part) ** 2 * start[-1]
+            return found
+        part = kept_part(theta[:-1], self.taken, solver, meter)
+        found = part * theta
+        found[-1:] = theta[-1:] if start is None else start[-1:] + part * (theta[-1:] - start[-1:])
+        return found
 
 
 def kept_part(slopes: Vector, taken: float, solver: DPSGD, meter: Meter) -> float:
@@ -90,6 +96,19 @@ def kept_part(slopes: Vector, taken: float, solver: DPSGD, meter: Meter) -> floa
     noise = noise_gain(solver, pull=pull) * meter.noise_stddev("gradients") / meter.plan.batch_size("gradients")
     lost = taken * min(float(len(slopes)), _FREE) * outputs * noise**2
     return max(0.0, 1 - lost / max(float(np.square(slopes).sum()), 2.0**-1000))
+
+
+def tempered_part(slopes: Vector, solver: DPSGD, meter: Meter) -> float:
+    """Which part of a wide table's scores to keep for honest probabilities; public.
+
+    Descents on few records are as long as noise allows, whatever there is to learn, and clipped gradients carry the
+    constant too far towards the commoner class. By how many standard deviations slopes are longer than noise says
+    what there was to learn, and how far all of θ is taken back, by which hardly a prediction changes.
+    """
+    noise = noise_gain(solver) * meter.noise_stddev("gradients") / meter.plan.batch_size("gradients")
+    columns = len(slopes)
+    beyond = (float(np.square(slopes).sum()) / (columns * noise**2) - 1) * math.sqrt(columns / 2)
+    return min(max(_TEMPERED[0] + _TEMPERED[1] * beyond, _TEMPERED[0]), 1.0)
 
 
 def seen_votes(epsilon: float, count: float, neighbours: Neighbours) -> float:
@@ -126,12 +145,12 @@ def class_draws_for(
     taken = (1.0 if model._calibrates else _HINGED) * (not whitened and not model.alpha)  # a penalty pulls back, too
     if size.classes == 2:
         rates = _part(_RATES[not narrow], model.epsilon, seen)
-        matched = narrow and taken == 1
-        return None if whitened else ClassDraws(rates=rates, choice=None, taken=taken, matched=matched)
+        tempered = not narrow and taken == 1
+        return None if whitened else ClassDraws(rates=rates, choice=None, taken=taken, tempered=tempered)
     if effective >= _KEPT:
         return None
     choice = ClassChoice(epsilon=_part(_CHOICE, model.epsilon, seen), classes=size.classes)
-    return ClassDraws(rates=0.0, choice=choice, taken=taken * narrow, matched=False)
+    return ClassDraws(rates=0.0, choice=choice, taken=taken * narrow)
 
 
 def _part(wanted: tuple[float, float, float], epsilon: float, seen: float) -> float:
