@@ -114,8 +114,8 @@ def page(results: dict[str, Any]) -> str:
     alike = "All of them are the same, bit for bit." if results["same"] else "**They are not the same.**"
     said = [
         f"Written by `benchmarks/scale_adult.py` ({results['date']}): `fit_table` on the {results['records']:,} rows",
-        "of Adult for training, with ranges and code books of its schema, at most ε = 1 at δ = 1e-6. The seed is fixed,",
-        "for this comparison only, so ε is what the plan costs with fresh noise. Coefficients and plan are shown by",
+        "of Adult for training, with ranges and code books of its schema, at most ε = 1 at δ = 1e-6. The seed is fixed",
+        "for this comparison, so ε is what the plan costs with fresh noise. Coefficients and plan are shown by",
         f"hashes of all their bits; accuracy is on the {results['tests']:,} test rows. {alike}",
     ]
     heads = ["rows in", "coefficients", "plan", "ε", "accuracy"]
