@@ -21,6 +21,7 @@ from privet.engines import Cache, Stream, parted_glm
 from privet.engines.encoded_part import close_parts
 from privet.engines.engine import Engine, bunched
 from privet.engines.live_folders import lock_of
+from privet.engines.part import Fingerprint, Part
 from privet.engines.tasks import Encode, EncodedParts
 from privet.errors import EngineFailure, InvalidParameter
 from privet.losses import AppendOne
@@ -190,6 +191,25 @@ def test_rows_of_a_run_that_was_killed_are_removed_by_the_next(
         cache.close()
     assert sorted(set(tmp_path.rglob("rows")) - {tmp_path / "rows"}) == [kept.folder / "rows"]
     assert list(tmp_path.rglob("*.alive*")) == []
+
+
+def test_a_part_says_what_became_of_it(tmp_path: Path) -> None:
+    """Changed, gone, or not to be looked at: each is another sentence, so that its cause can be found."""
+    path = tmp_path / "rows" / "0.arrow"
+    path.parent.mkdir()
+    path.write_bytes(b"...")
+    part = Part(str(path), Fingerprint.of(str(path)))
+    part.check()
+    path.write_bytes(b"....")
+    with pytest.raises(EngineFailure, match="got a file that was changed"):
+        part.check()
+    path.unlink()
+    with pytest.raises(EngineFailure, match="got a file that is gone"):
+        part.check()
+    path.parent.rmdir()
+    path.parent.touch()
+    with pytest.raises(EngineFailure, match="got NotADirectoryError"):
+        part.check()
 
 
 def test_a_folder_that_others_may_read_is_refused(tmp_path: Path) -> None:

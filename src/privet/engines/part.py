@@ -43,13 +43,15 @@ class Part:
     def check(self) -> None:
         """Refuse a file that is gone, or is not the one it was."""
         try:
-            now = Fingerprint.of(self.path)
-        except OSError:
-            now = None
-        if now != self.fingerprint:
-            raise EngineFailure(f"""Expected the part {self.path!r} to be as it was written, got a file that is gone or
-                was changed: records might be counted twice, or not at all. What was charged stays charged. Encode the
-                table again.""")
+            if Fingerprint.of(self.path) == self.fingerprint:
+                return
+            found = "a file that was changed"
+        except FileNotFoundError:
+            found = "a file that is gone"
+        except OSError as error:
+            found = type(error).__name__
+        raise EngineFailure(f"""Expected the part {self.path!r} to be as it was written, got {found}: records might be
+            counted twice, or not at all. What was charged stays charged. Encode the table again.""")
 
     def __repr__(self) -> str:
         return f"Part({self.path!r}, {self.fingerprint!r})"
