@@ -59,7 +59,8 @@ OWED = {"lemma": "proof", "bound": "proof", "calibration": "proof", "exercise": 
 
 def test_every_statement_has_its_proof_its_solution_or_its_reason() -> None:
     """Lemmas, bounds and rules are proved, exercises solved, remarks explained, after the claim and on its page."""
-    owed, given = {}, {}
+    owed: dict[str, str] = {}
+    given: dict[str, str] = {}
     for lecture in all_lectures():
         text = page(lecture.key)
         marks, blocks = CLAIMS.marks_on(text), CLAIMS.ids_on(text)
