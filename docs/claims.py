@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -166,7 +167,7 @@ def errata(key: str) -> str:
     return _table(("", "place in the notes", "what is meant, or true"), rows)
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows]
     top = "".join(f"<th>{head}</th>" for head in heads)
     return "\n".join([f'<table class="table">\n<thead><tr>{top}</tr></thead>\n<tbody>', *lines, "</tbody></table>"])
