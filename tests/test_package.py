@@ -89,15 +89,17 @@ def test_pages_that_docstrings_cite_exist() -> None:
 def test_addresses_agree() -> None:
     """What is printed, the metadata, the citation and the templates name one home (see CONTRIBUTING.md)."""
     urls = PROJECT["urls"]
-    owner = urls["Repository"].split("/")[-2]
-    assert urls["Repository"] == f"https://github.com/{owner}/privet"
-    assert urls["Documentation"].rstrip("/") == SITE
-    assert f"`{owner}`" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    site, repository = urls["Documentation"].rstrip("/"), urls["Repository"]
+    assert site == SITE
+    assert all(url.startswith((site, repository)) for url in urls.values())
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert f"`{site.removeprefix('https://')}`" in contributing
+    assert f"`{repository.removeprefix('https://')}`" in contributing
     homes = {
         (path.name, found)
         for path, text in told()
-        for found in re.findall(r"https://(?:github\.com/[\w-]+/privet\b|[\w-]+\.github\.io/privet\b)", text)
-        if not found.startswith((urls["Repository"], SITE))
+        for found in re.findall(r"https://[\w./-]*\bprivet\b[\w./-]*", text)
+        if not found.startswith((repository, site))
     }
     assert homes == set()
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Where the pages of docs/ are read by somebody who has only the installed package."""
 
-SITE = "https://privetdp.github.io/privet"  # also in pyproject.toml: CONTRIBUTING.md, "Where it lives"
+SITE = "https://privet.example"  # also in pyproject.toml: CONTRIBUTING.md, "Where it lives"
 
 
 def page(path: str) -> str:
