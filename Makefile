@@ -7,11 +7,12 @@ ARGS ?=
 VENV := .venv
 BENCH := .venv-bench
 PEERS := .venv-peers
+LOWEST := .venv-lowest
 TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-slow test-spark test-docs bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch bench-torch-accuracy lint format docs clean
+.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-lowest test-repeats test-slow test-spark test-docs bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch bench-torch-accuracy lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -36,6 +37,12 @@ test-fast: $(VENV)/.with-test ## the tests that catch a broken build, without do
 
 test-slow: $(VENV)/.with-test ## the long scans that `test` leaves out
 	$(VENV)/bin/python -m pytest -n 2 -m slow $(ARGS)
+
+test-repeats: $(VENV)/.with-test ## every example in the code that draws noise, 200 times with fresh noise
+	$(VENV)/bin/python tests/repeat_examples.py $(ARGS)
+
+test-lowest: $(LOWEST)/.installed ## the tests under the oldest versions that pyproject.toml allows; PyTorch aside
+	$(LOWEST)/bin/python -m pytest -n 2 $(or $(ARGS),tests src --ignore=tests/torch --ignore=src/privet/torch)
 
 test-integrations: $(VENV)/.with-integrations ## the examples for Lightning and Hugging Face, run and checked
 	$(VENV)/bin/python -m pytest tests/torch/test_integrations.py $(ARGS)
@@ -85,7 +92,7 @@ docs: $(VENV)/.with-docs ## the documentation as static pages in build/site
 	@echo "Read build/site/index.html"
 
 clean: ## remove what the targets made, environments included
-	rm -rf $(VENV) $(BENCH) $(PEERS) $(TORCH_PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(BENCH) $(PEERS) $(TORCH_PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.with-%: pyproject.toml | $(VENV)/.created
 	$(VENV)/bin/python $(PIP_INSTALL) --editable ".[$*]"
@@ -93,6 +100,13 @@ $(VENV)/.with-%: pyproject.toml | $(VENV)/.created
 
 $(BENCH)/.installed: pyproject.toml benchmarks/requirements-accounting.txt | $(BENCH)/.created
 	$(BENCH)/bin/python $(PIP_INSTALL) --editable . --requirement benchmarks/requirements-accounting.txt
+	@touch $@
+
+$(LOWEST)/.installed: pyproject.toml .ci/lowest.py | $(LOWEST)/.created
+	@mkdir -p build
+	$(LOWEST)/bin/python .ci/lowest.py plot tables fast dask test --without torch > build/lowest.txt
+	$(LOWEST)/bin/python $(PIP_INSTALL) --requirement build/lowest.txt
+	$(LOWEST)/bin/python $(PIP_INSTALL) --no-deps --editable .
 	@touch $@
 
 $(PEERS)/.installed: benchmarks/requirements-peers.txt | $(PEERS)/.created
@@ -104,7 +118,7 @@ $(TORCH_PEERS)/.installed: benchmarks/requirements-torch-peers.txt | $(TORCH_PEE
 	@touch $@
 
 # A stamp of its own, because a venv that failed half-way leaves a python without pip behind.
-$(VENV)/.created $(BENCH)/.created $(PEERS)/.created $(TORCH_PEERS)/.created: %/.created:
+$(VENV)/.created $(LOWEST)/.created $(BENCH)/.created $(PEERS)/.created $(TORCH_PEERS)/.created: %/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is not Python 3.11 or later; try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $*

@@ -1,7 +1,9 @@
 """Put live claims into the pages of the lectures when they are built; an extension of Sphinx, see conf.py.
 
 A page says `{{ claims 23 24 }}` where the claims of those ids belong, and `{{ verdicts wu }}` where the count of a
-lecture's verdicts does (of all five without a key). Every check runs once a build; no verdict is stored.
+lecture's verdicts does (of all five without a key). `{{ proof 23 }}`, `{{ solution 25 }}` and `{{ why 28 }}` begin the
+paragraph that proves, solves or explains. `{{ statements wu }}` lists all of it with links, `{{ errata wu }}` what is
+wrong in print. Every check runs once a build; no verdict is stored.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from collections import Counter
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from privet.lectures import Claim, Finding, all_claims, all_lectures, check_for, look_up, select
 
-MARKER = re.compile(r"\{\{ (claims|verdicts)((?: \w+)*) \}\}")
+MARKER = re.compile(r"\{\{ (claims|verdicts|proof|solution|why|statements|errata)((?: \w+)*) \}\}")
+SAID = {"proof": "Proof of", "solution": "Solution of", "why": "On"}
 WORDS = {"holds": "holds", "holds_within": "holds within a range", "fails": "fails as printed"}
 # The page of each lecture, under docs/lectures.
 PAGES = {
@@ -26,6 +29,29 @@ PAGES = {
     "razaviyayn": "razaviyayn.md",
     "nikolov": "nikolov.md",
 }
+
+
+class Sketch(NamedTuple):
+    """A figure of the notes: where it is there, what it shows, and where it is here."""
+
+    lecture: str
+    place: str
+    shows: str
+    file: str
+    near: str
+
+
+# Pictures did not survive the transcription; these are drawn from the words around them.
+SKETCHES = (
+    Sketch("wu", "Proof of Lemma 2.2", "the angle at a projection", "wu-projection.svg", "more-24"),
+    Sketch("wu", "Proof of Claim 2.4", "the triangle of a step", "wu-triangle.svg", "more-26"),
+    Sketch("razaviyayn", "Applying DP to practical models", "where to put privacy", "razaviyayn-where.svg", "more-102"),
+    Sketch("razaviyayn", "Limitations of objective perturbation", "a tilt", "razaviyayn-median.svg", "more-82"),
+    Sketch("nikolov", "Linear separators", "realisable and agnostic", "nikolov-separators.svg", "claim-106"),
+    Sketch("nikolov", "Logistic regression, sensitivity", "the sigmoid", "nikolov-logistic.svg", "more-108"),
+    Sketch("nikolov", "Convex loss", "convex, and not", "nikolov-convex.svg", "more-109"),
+    Sketch("nikolov", "Gradient descent", "a path in the ball", "nikolov-ball.svg", "claim-110"),
+)
 FORMULAS: dict[str, list[str]] = tomllib.loads(
     (Path(__file__).parent / "claim_formulas.toml").read_text(encoding="utf-8")
 )
@@ -38,6 +64,16 @@ SCRIPT = r"(?:\{([^{}]*)\}|\(([^()]*)\)|(-?[A-Za-zα-ω0-9.]*[A-Za-zα-ω0-9]'*)
 def ids_on(page: str) -> list[str]:
     """The ids of the claims that a page's markers ask for, in its order."""
     return [look_up(word).id for kind, words in MARKER.findall(page) if kind == "claims" for word in words.split()]
+
+
+def marks_on(page: str) -> dict[str, str]:
+    """What a page has to say on a claim beyond its block, by id: proof, solution or why."""
+    return {look_up(word).id: kind for kind, words in MARKER.findall(page) if kind in SAID for word in words.split()}
+
+
+def mark(kind: str, ids: list[str]) -> str:
+    """The words that begin a proof, a solution or a reason."""
+    return f"{SAID[kind]} {' and '.join(ids)}."
 
 
 def sentence(text: str) -> str:
@@ -103,6 +139,39 @@ def verdicts(key: str, folder: str) -> str:
     return ", ".join(said[:-1]) + f" and {said[-1]}."
 
 
+def statements(key: str) -> str:
+    """A lecture's statements, proofs, exercises and figures as a table, each with a link to its place."""
+    page = PAGES[key]
+    marks = marks_on((Path(__file__).parent / "lectures" / page).read_text(encoding="utf-8"))
+    rows = []
+    for claim in select([key]):
+        more = marks.get(claim.id, "")
+        link = f'<a href="{Path(page).stem}.html#more-{claim.id}">{more}</a>' if more else ""
+        own = f'<a href="{Path(page).stem}.html#claim-{claim.id}">{claim.id}</a>'
+        rows.append((own, escape(claim.place), claim.kind, link, WORDS[found(claim.id).verdict]))
+    for figure in (figure for figure in SKETCHES if figure.lecture == key):
+        own = f'<a href="{Path(page).stem}.html#{figure.near}">figure</a>'
+        rows.append((own, f"{figure.place}: {figure.shows}", "figure", "", "drawn here"))
+    return _table(("", "place in the notes", "kind", "here", "verdict"), rows)
+
+
+def errata(key: str) -> str:
+    """What is wrong in a lecture's print, with links to the claims."""
+    stem = Path(PAGES[key]).stem
+    rows = [
+        (f'<a href="{stem}.html#claim-{claim.id}">{claim.id}</a>', escape(claim.place), sentence(claim.erratum))
+        for claim in select([key])
+        if claim.erratum
+    ]
+    return _table(("", "place in the notes", "what is meant, or true"), rows)
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows]
+    top = "".join(f"<th>{head}</th>" for head in heads)
+    return "\n".join([f'<table class="table">\n<thead><tr>{top}</tr></thead>\n<tbody>', *lines, "</tbody></table>"])
+
+
 def filled(page: str, folder: str = "") -> str:
     """A page with its markers replaced; `folder` leads from it to the pages of the lectures."""
 
@@ -110,6 +179,12 @@ def filled(page: str, folder: str = "") -> str:
         kind, words = match[1], match[2].split()
         if kind == "claims":
             return "\n\n".join(block(look_up(word)) for word in words)
+        if kind in SAID:
+            ids = [look_up(word).id for word in words]
+            anchors = "".join(f'<span id="more-{id}"></span>' for id in ids)
+            return f"{anchors}<strong>{mark(kind, ids)}</strong>"
+        if kind in ("statements", "errata"):
+            return "\n".join((statements if kind == "statements" else errata)(word) for word in words)
         if words:
             return "\n".join(verdicts(word, folder) for word in words)
         return "\n".join(

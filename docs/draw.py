@@ -22,6 +22,7 @@ import sklearn
 from rooms import rooms_figure  # beside this file, in no package
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression as SimpleLogisticRegression
+from tutorial_figures import epsilon_figure, people_figure, torch_figure, tuning_figure
 
 import privet
 from privet.accounting import Gaussian, calibrate
@@ -36,6 +37,16 @@ from privet.lectures.figures.costs import (
 )
 from privet.lectures.figures.how_good import risk_figure
 from privet.lectures.figures.runs import averaging_figure, clip_figure, rank_figure, risk_against_steps_figure
+from privet.lectures.figures.sketches import (
+    ball_figure,
+    convex_figure,
+    median_figure,
+    projection_figure,
+    separators_figure,
+    sigmoid_figure,
+    triangle_figure,
+    where_figure,
+)
 from privet.plan import plan_training
 from privet.report import (
     accuracy_figure,
@@ -86,6 +97,10 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "choosing-20000.svg": partial(digits, 20_000),
     "networks-batches.svg": batches,
     "tutorial-csv.svg": promise,
+    "tutorial-epsilon.svg": epsilon_figure,
+    "tutorial-people.svg": people_figure,
+    "tutorial-tuning.svg": tuning_figure,
+    "tutorial-torch.svg": torch_figure,
     "gallery-profile.svg": partial(profile_figure, _RUNS, neighbours="add_remove"),
     "gallery-steps.svg": partial(steps_figure, _STEP, steps=14_062, accountants=["auto", "renyi"], **_ASKED),
     "gallery-tradeoff.svg": partial(tradeoff_figure, _RUNS, neighbours="add_remove"),
@@ -105,6 +120,14 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "lectures/razaviyayn-amplification.svg": amplification_figure,
     "lectures/razaviyayn-loss.svg": privacy_loss_figure,
     "lectures/nikolov-variance.svg": variance_rule_figure,
+    "lectures/wu-projection.svg": projection_figure,
+    "lectures/wu-triangle.svg": triangle_figure,
+    "lectures/razaviyayn-where.svg": where_figure,
+    "lectures/razaviyayn-median.svg": median_figure,
+    "lectures/nikolov-separators.svg": separators_figure,
+    "lectures/nikolov-logistic.svg": sigmoid_figure,
+    "lectures/nikolov-convex.svg": convex_figure,
+    "lectures/nikolov-ball.svg": ball_figure,
 }
 
 
@@ -118,10 +141,8 @@ def svg(figure: Figure) -> bytes:
 def drawn_from() -> str:
     """A digest of all that the figures follow from: where it is the old one, so are they."""
     source = Path(privet.__file__).parent
-    texts = [
-        path.read_bytes()
-        for path in (*sorted(source.rglob("*.py")), Path(__file__), Path(__file__).with_name("rooms.py"))
-    ]
+    here = [Path(__file__).with_name(name) for name in ("draw.py", "rooms.py", "tutorial_figures.py")]
+    texts = [path.read_bytes() for path in (*sorted(source.rglob("*.py")), *here)]
     versions = f"{mpl.__version__} {np.__version__} {sklearn.__version__}".encode()
     return hashlib.sha256(b"\0".join([versions, *texts])).hexdigest()
 

@@ -17,7 +17,7 @@ from typing import Any
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-from claims import MARKER  # noqa: E402 - both files are beside this one, in no package
+from claims import MARKER, SAID, mark  # noqa: E402 - both files are beside this one, in no package
 from draw import FIGURES  # noqa: E402
 
 PAGES = ("lectures/constants.md", "lectures/how-good.md", "lectures/wu.md")
@@ -37,7 +37,8 @@ def check(*ids):
             print(f"    Erratum: {claim.erratum}")"""
 
 SPLIT = re.compile(
-    r"^```python\n(?P<code>.*?)^```$|^\[!\[[^]]*\]\((?P<figure>[^)]*)\)\]\([^)]*\)$|^(?P<marker>\{\{ .*? \}\})$",
+    r"^```python\n(?P<code>.*?)^```$|^\[!\[[^]]*\]\((?P<figure>[^)]*)\)\]\([^)]*\)$"
+    r"|^(?P<marker>\{\{ (?:claims|verdicts)[^}]* \}\})$",
     re.M | re.S,
 )
 
@@ -72,8 +73,14 @@ def notebook(page: str) -> str:
 
 def _text(markdown: str) -> str:
     """Text without links into the pages, which a notebook elsewhere would not find, and without word of itself."""
+    markdown = MARKER.sub(_begun, markdown)
     markdown = re.sub(r"[^.]*\[as a notebook\]\([^)]*\)(, too)?\.", "", markdown)
     return re.sub(r"\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", markdown).strip()
+
+
+def _begun(marker: re.Match[str]) -> str:
+    """How a proof begins in a notebook."""
+    return f"**{mark(marker[1], marker[2].split())}**" if marker[1] in SAID else marker[0]
 
 
 def _examples(block: str) -> list[str]:

@@ -35,6 +35,7 @@ ROOMS = [
     "arrays",
     "errors",
     "_html",
+    "_pages",
     "_checks",
     "_independence",
     "privacy",
@@ -185,7 +186,7 @@ WITHOUT_EXAMPLE = {
 }
 SAME_WORD: set[str] = set()
 WITH_TORCH = importlib.util.find_spec("torch") is not None
-NEEDS_TORCH = {"networks.md"}
+NEEDS_TORCH = {"networks.md", "tutorial-torch.md"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

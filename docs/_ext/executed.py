@@ -12,7 +12,7 @@ from public_names import MISSING
 from sphinx.util import logging
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-NEEDS = {"networks": "torch", "engines": "pyarrow", "engines-dask": "distributed", "engines-spark": "pyspark"}
+NEEDS = {"tutorial-torch": "torch", "tutorial-cluster": "distributed"}
 LOG = logging.getLogger(__name__)
 
 

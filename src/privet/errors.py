@@ -6,6 +6,7 @@ PrivetError
 ├── RuleOutOfRange     (also a ValueError)  a lecture's rule, asked where it is false
 ├── EventFormat        (also a ValueError)  JSON that is not an event of this version
 ├── PlanFormat         (also a ValueError)  JSON that is not a plan of this version, or was edited
+├── Overspent          (also a ValueError)  a release that an account or a filter has no budget for
 └── EngineFailure      (also a RuntimeError)  a cluster, a worker or a part that failed while sums were taken
 Interrupted            (a KeyboardInterrupt)  Ctrl-C during a descent; `.partial` is charged in full
 FixedSeed              (a UserWarning)      noise that whoever knows the seed can subtract
@@ -46,6 +47,10 @@ class EventFormat(PrivetError, ValueError):
 
 class PlanFormat(PrivetError, ValueError):
     """Text that does not describe a plan that this version of privet understands, or that was edited."""
+
+
+class Overspent(PrivetError, ValueError):
+    """A release that an account or a filter does not admit; nothing was spent, nothing released."""
 
 
 class EngineFailure(PrivetError, RuntimeError):

@@ -121,13 +121,17 @@ def check_unit(unit: str) -> Unit:
     return found  # type: ignore[no-any-return]  # one of the names above
 
 
-def check_delta(delta: float, records: int | None = None) -> float:
-    """Return `delta` as a float in (0, 1), and below 1/n where the number of records is public, else say why not."""
+def check_delta(delta: float, records: int | None = None, *, or_more: bool = False) -> float:
+    """Return `delta` as a float in (0, 1), and below 1/n where the number of records is public, else say why not.
+
+    With `or_more`, there are that many records at least.
+    """
     why = "(epsilon, delta) with such a delta promises nothing, or more than Gaussian noise can keep"
     found = between("delta", delta, 0, 1, because=why, use="Use a delta well below 1/n, e.g. 1e-6.")
     if records is not None and records > 1 and found >= 1 / records:
-        raise InvalidParameter(f"""Expected delta below 1/n = {1 / records:g}, got {delta!r}: publishing one record at
-            random would meet it. Use a delta well below 1/n.""")
+        most = f", which is at most {1 / records:g}" if or_more else f" = {1 / records:g}"
+        raise InvalidParameter(f"""Expected delta below 1/n{most}, got {delta!r}: publishing one record at random would
+            meet it. Use a delta well below 1/n.""")
     return found
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from privet.accounting.filters import Overspent, RenyiFilter, ZeroConcentratedFilter
+from privet.accounting.filters import RenyiFilter, ZeroConcentratedFilter
 from privet.accounting.theorems.conversions import renyi_delta, zcdp_rho, zcdp_tight_epsilon
 from privet.accounting.theorems.gaussian_profile import largest_mu
-from privet.errors import InvalidParameter
+from privet.errors import InvalidParameter, Overspent
 
 Moments = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 

@@ -37,6 +37,7 @@ from privet.data import csv_files as csv_module
 from privet.data import floats as floats_module
 from privet.data import people as people_module
 from privet.data.cells import Names, Numbers, Reader
+from privet.data.times import Times, seconds_in
 from privet.estimators import (
     HuberRegressor,
     LinearRegression,
@@ -54,6 +55,7 @@ from privet.plan import Meter, Plan
 from privet.plan.influence import Computed
 from privet.preprocessing import (
     Category,
+    Date,
     Number,
     Schema,
     Target,
@@ -82,6 +84,12 @@ MORE: list[Any] = [
     pd.Interval(0, 1), pd.Series([1.0]), np.ma.masked, np.datetime64("NaT"), memoryview(b"1"), iter([1]),
 ]  # fmt: skip
 """More odd cells, to those of conftest.py."""
+
+DATES: list[Any] = [
+    "2020-02-30", "1995-05-05T25:00", "1995-05-05", dt.date.max, dt.datetime(1, 1, 1, tzinfo=dt.UTC), pd.Timestamp.max,
+    np.datetime64("99999999-01"), dt.datetime(1995, 5, 5), pd.NaT,
+]  # fmt: skip
+"""And more, where there is a column of dates."""
 
 
 # -- the tape --------------------------------------------------------------------------------------------------------
@@ -210,7 +218,10 @@ def clean(draw: random.Random, target: str) -> dict[str, list[Any]]:
     }
     weight = [draw.choice([0.5, 1.0, 2]) for _ in range(ROWS)]
     who = [10**17 + i // 2 for i in range(ROWS)]  # which floats would merge
-    return {"age": age, "dues": dues, "job": job, "y": y[target], "weight": weight, "who": who}
+    found = {"age": age, "dues": dues, "job": job, "y": y.get(target, y["texts"]), "weight": weight, "who": who}
+    if target == "dated":
+        found["born"] = [dt.datetime(1990, 1, 1) + dt.timedelta(hours=draw.randrange(10**5)) for _ in range(ROWS)]
+    return found
 
 
 def changed(columns: dict[str, list[Any]], place: int, record: dict[str, Any], relation: str) -> dict[str, list[Any]]:
@@ -257,7 +268,7 @@ def floats(cells: list[Any]) -> Any:
 
 def typed(cells: list[Any], clean: list[Any]) -> pa.Array:
     """As pyarrow has it: the type is that of the clean cells, and what does not fit is null."""
-    kind = {float: pa.float64(), int: pa.int64(), str: pa.string()}[type(clean[0])]
+    kind = {float: pa.float64(), int: pa.int64(), str: pa.string(), dt.datetime: pa.timestamp("us")}[type(clean[0])]
     found = []
     for cell in plain(type(clean[0]), cells):
         try:
@@ -402,6 +413,9 @@ def use_table(table: Any, original: Any, draw: random.Random, name: str, relatio
         "count": {"kind": "count", "low": 0, "high": 9},
     }
     facts["job"] = Category(values=("a", "b"), missing="indicator") if known else Category()
+    if "born" in table:
+        parts: Any = draw.choice([(), ("season", "weekday"), ("month", "hour")])
+        facts["born"] = Date(low="1991-01-01", high="2000-12-31", parts=parts, missing="indicator")
     schema = Schema(columns=facts, target=Target(column="y", **target.get(name, target["texts"])))
     whose = draw.choice([None, "who"])
     if name == "learn":
@@ -431,7 +445,7 @@ def column_form(draw: random.Random, cells: list[Any], original: list[Any]) -> A
 
 
 TABLES = {"ranges": "number", "moments": "number", "names": "texts", "learn": "texts", "texts": "texts"}
-TABLES |= {"number": "number", "count": "count"}
+TABLES |= {"number": "number", "count": "count", "dated": "dated"}
 CASES: list[tuple[Any, str, str]] = [
     *((fit_model, name, target) for name, (_, target, _) in MODELS.items()),
     *((fit_glm, name, name) for name in ("two", "number")),
@@ -448,6 +462,7 @@ def compare(case: Any, seed: int, zoo: list[Any], folder: Path, neighbours: int 
     run, name, target = case
     draw = random.Random(f"{run.__name__} {name} {seed}")
     original, settings = clean(draw, target), draw.random()
+    zoo = [*zoo, *DATES] if target == "dated" else zoo
     relation = draw.choice(["replace_one", "add_remove", *(["zero_out"] if case in ZEROED else [])])
     whole_row = run is not use_table and draw.random() < 0.2
     if relation == "zero_out":  # where a person is emptied, with all rows: of two, one emptied is another person
@@ -516,13 +531,20 @@ def first_width(rows: Any) -> int:
     return len(rows[0] or ())
 
 
-def line_by_line(lines: Any) -> Any:
-    return (next(csv.reader([line])) for line in lines)
+def line_by_line(lines: Any, sep: str) -> Any:
+    return (next(csv.reader([line], delimiter=sep)) for line in lines)
 
 
 def all_or_nothing(self: Any, cells: Any) -> Any:
     try:
         return np.array(cells, dtype=np.float64)
+    except Exception:  # noqa: BLE001
+        return np.full(len(cells), np.nan)
+
+
+def all_dates_or_none(self: Any, cells: Any) -> Any:
+    try:
+        return seconds_in(np.array(cells, dtype="M8[us]"))
     except Exception:  # noqa: BLE001
         return np.full(len(cells), np.nan)
 
@@ -533,6 +555,7 @@ MUTANTS: dict[str, tuple[Any, str, Any, str, int]] = {
     "one bad cell empties its column": (Numbers, "_objects", all_or_nothing, "fit_model texts", 0),
     "a cell may raise": (Reader, "_objects", unguarded, "fit_model hinge", 1),
     "the first row of a list tells its width": (floats_module, "usual_width", first_width, "fit_model texts", 9),
+    "one bad cell empties its dates": (Times, "_objects", all_dates_or_none, "use_table dated", 3),
     "a cell of a file has a longest length": (csv_module, "_LONGEST", 2000, "use_table number", 7),
     "a record of a file is a line": (csv_module, "_rows", line_by_line, "use_table texts", 3),
 }
@@ -558,6 +581,6 @@ def test_mutants_are_caught(
 def test_ten_thousand_odd_records_move_what_was_paid_for(
     case: Any, zoo: list[Any], tmp_path: Path, remembered: None
 ) -> None:
-    """As above, with other tables: 540 pairs a case, 10,260 in all."""
+    """As above, with other tables: 540 pairs a case, 10,800 in all."""
     for seed in range(1000, 1060):
         compare(case, seed, [*zoo, *MORE], tmp_path, neighbours=9)

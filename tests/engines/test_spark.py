@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.engines import parted
+from tests.engines import parted, whole_fits
 
 from privet.data.people import label_of
 from privet.engines import Files, spark_engine
@@ -42,6 +42,7 @@ pytestmark = [
 # Workers cannot import the tests: what is sent from them is sent as it stands.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 cloudpickle.register_pickle_by_value(parted)
+cloudpickle.register_pickle_by_value(whole_fits)
 
 SHORT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for Java that lives a minute
 
@@ -306,6 +307,31 @@ def test_a_fit_on_spark_is_the_fit_in_memory(engine: SparkEngine, session: Spark
     here = LinearRegression(1.0, **known).fit(X, y)
     assert np.array_equal(there.coef_, here.coef_)
     assert there.intercept_ == here.intercept_
+
+
+class Fated(SparkEngine):
+    """Spark, with a Python worker killed in the first job of a kind."""
+
+    kind, mark = "", ""
+
+    def run(self, job: Any, bunches: Any) -> list[Any]:
+        return super().run(whole_fits.Struck(job, self.mark) if type(job).__name__ == self.kind else job, bunches)
+
+
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("name", whole_fits.FITS)
+def test_people_weights_names_and_intervals_are_those_in_memory(
+    session: SparkSession, tmp_path: Path, name: str
+) -> None:
+    """A fit of a Spark frame with a worker killed meanwhile: coefficients, covariance, names, plan and guarantee."""
+    told, _, kind = whole_fits.FITS[name]
+    table, here = whole_fits.in_memory(name)
+    engine = Fated(session, cores=2)
+    engine.kind, engine.mark = kind, str(tmp_path / "killed")
+    frame = session.createDataFrame(pa.table(table)).coalesce(1)
+    assert told(Files(frame, engine=engine, cache=tmp_path / "rows")) == here
+    assert (tmp_path / "killed").exists()
+    assert [path for path in (tmp_path / "rows").rglob("*") if path.is_file()] == []
 
 
 def test_a_part_that_changed_is_named(engine: SparkEngine, tmp_path: Path) -> None:

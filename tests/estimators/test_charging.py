@@ -16,8 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from privet import Budget
 from privet.accounting import epsilon
-from privet.accounting.filters import Overspent
-from privet.errors import InvalidParameter, PrivetError
+from privet.errors import InvalidParameter, Overspent, PrivetError
 from privet.estimators import (
     HuberRegressor,
     IndependentFolds,

@@ -15,8 +15,7 @@ from scipy import sparse
 from sklearn.model_selection import GridSearchCV
 
 from privet import Budget
-from privet.accounting.filters import Overspent
-from privet.errors import InvalidParameter, PrivetError
+from privet.errors import InvalidParameter, Overspent, PrivetError
 from privet.estimators import (
     HuberRegressor,
     LinearRegression,

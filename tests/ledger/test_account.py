@@ -20,8 +20,8 @@ from sklearn.base import clone
 
 from privet import Budget
 from privet.accounting import Approximate, Gaussian, Laplace, Pure, epsilon, random_trials
-from privet.accounting.filters import Overspent, RenyiFilter
-from privet.errors import InvalidParameter, NetworkDrive, NoProvenBound
+from privet.accounting.filters import RenyiFilter
+from privet.errors import InvalidParameter, NetworkDrive, NoProvenBound, Overspent
 from privet.ledger import Account, storage
 
 BUDGET = Budget(epsilon=2, delta=1e-6)

@@ -55,3 +55,20 @@ def test_a_seed_is_no_matter_on_public_rows() -> None:
         rehearse(model, X, X[:, 0] > 0, records=500, epsilons=[5.0], runs=1)
         with pytest.raises(FixedSeed):
             model.fit(X, X[:, 0] > 0)
+
+
+def test_a_seeded_model_is_tried_with_other_noise_each_time() -> None:
+    """With a `random_state` a rehearsal repeats itself, but its runs do not repeat each other's noise."""
+    y = X @ [3.0, -2.0, 1.0] > 0.4
+    seeds: list[int] = []
+
+    class Seen(LogisticRegression):
+        def fit(self, X: Any, y: Any = None, **given: Any) -> Any:
+            seeds.append(self.random_state)
+            return super().fit(X, y, **given)
+
+    model = Seen(bounds=(-1, 1), classes=[False, True], random_state=1)
+    first, again = (rehearse(model, X, y, records=900, epsilons=[1, 2], runs=3).scores for _ in range(2))
+    assert first == again
+    assert len(set(seeds)) == 6
+    assert seeds[:6] == seeds[6:]

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import operator
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import pytest
 
+from privet import glm
 from privet.clipping import Clip, LatticeSum, lattice
-from privet.clipping.lattice import saturated
+from privet.clipping.lattice import summed
 from privet.errors import InvalidParameter
+from privet.losses import LinearRecords, LogisticLoss
 from privet.plan import gradient_plan
+from privet.problems import per_record, records
 from privet.sums import blocks, bounded_table, curvature_sum, glm_sum, gram_sum, norm_counts, sandwich_sums, scalar_sum
 
 FULL = 2**62 - 1
@@ -56,13 +62,69 @@ def test_sums_saturate_and_never_wrap() -> None:
     for _ in range(200):
         a, b = (np.array([int(each) for each in rng.integers(-(2**62), 2**62, size=3)]) for _ in range(2))
         exact = [min(max(int(x) + int(y), -FULL), FULL) for x, y in zip(a, b, strict=True)]
-        assert saturated(a, b).tolist() == exact
+        assert summed(a, b)[0].tolist() == exact
         moved = a + rng.integers(-1000, 1000, size=3)
         inside = np.clip(moved, -FULL, FULL)
-        change = [abs(x - y) for x, y in zip(saturated(inside, b).tolist(), saturated(a, b).tolist(), strict=True)]
+        change = [abs(x - y) for x, y in zip(summed(inside, b)[0].tolist(), summed(a, b)[0].tolist(), strict=True)]
         assert all(x <= abs(int(p) - int(q)) for x, p, q in zip(change, inside, a, strict=True))
     ends = np.array([np.iinfo(np.int64).min, np.iinfo(np.int64).max])
-    assert saturated(ends, ends).tolist() == [-FULL, FULL]
+    assert summed(ends, ends)[0].tolist() == [-FULL, FULL]
+    assert summed(ends)[0].tolist() == [-FULL, FULL]
+    one = LatticeSum(units=np.array(FULL), step=1.0, clip=1.0)  # one number
+    assert int((one + one).units) == FULL
+    assert int((one + one + replace(one, units=np.array(-FULL))).units) == FULL
+
+
+def test_one_record_more_moves_no_other_lots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where sums saturate, a record that joins in front pushes others into the next lots; the sum moves by that record
+    alone. Kept within lot by lot, it would move by parts of others, a coordinate each: four times as far here.
+    """
+    monkeypatch.setattr(lattice, "_FULL", 50)
+    rng = np.random.default_rng(3)
+    worst = {"once": 0.0, "lot by lot": 0.0}
+    for _ in range(300):
+        drift = np.repeat(rng.integers(-1, 2, size=(8, 4)), 5, axis=0)  # up, then down again
+        rows = np.clip(12 * drift + rng.integers(-9, 10, size=(40, 4)), -20, 20)
+        new = np.array([1, 0, 0, 0])
+        found: dict[str, list[Any]] = {"once": [], "lot by lot": []}
+        for table in (rows, np.vstack([new, rows])):
+            lots = [
+                LatticeSum(units=lot.sum(axis=0), step=1.0, clip=1.0)
+                for lot in np.split(table, range(2, len(table), 2))
+            ]
+            found["once"].append(reduce(operator.add, lots).units)
+            found["lot by lot"].append(reduce(lambda a, b: replace(a + b, whole=None), lots).units)
+            assert np.array_equal(summed(*(lot.units for lot in lots))[0], found["once"][-1])
+            assert np.array_equal(reduce(operator.add, lots[::-1]).units, found["once"][-1])
+        for how, (one, other) in found.items():
+            worst[how] = max(worst[how], float(np.linalg.norm(one - other)))
+    assert worst["once"] <= 1.0
+    assert worst["lot by lot"] > 4.0
+
+
+def test_more_people_or_losses_than_usual_are_summed_in_lots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People with one row and with several, and losses of one's own: no number is refused, and sums are the same."""
+    rng = np.random.default_rng(0)
+    X, y, who = rng.normal(size=(900, 3)), rng.integers(0, 2, size=900), rng.integers(0, 400, size=900)
+    theta, rule, batch = np.array([0.1, -0.2, 0.3]), Clip(clip=0.5), rng.permutation(350)[:300]
+    people: Any = glm("logistic", X, y, row_norm=1.0, groups=who)
+    others = per_record(LinearRecords(loss=LogisticLoss()), X, y, shape=3)
+
+    def told() -> list[LatticeSum]:
+        return [
+            *(each.gradient_sum(theta, rule=rule, indices=at) for each in (people, others) for at in (None, batch)),
+            *(each.slope_sum(theta, -theta, clip=0.5) for each in (people, others)),
+            people.moment_sum(),
+        ]
+
+    whole = told()
+    for room in (blocks, lattice, records):
+        monkeypatch.setattr(room, "MOST_RECORDS", 100)
+    for one, other in zip(told(), whole, strict=True):
+        assert np.array_equal(one.units, other.units)
+        assert one.within == other.within
+    with pytest.raises(InvalidParameter, match="at most 90"):
+        people.gradient_sum(theta, rule=rule, max_records=90)
 
 
 def test_a_guess_of_many_records_makes_a_coarser_lattice() -> None:

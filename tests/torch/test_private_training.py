@@ -15,9 +15,8 @@ from torch.utils.data import DataLoader, RandomSampler, TensorDataset, WeightedR
 
 from privet import Budget, accounting  # noqa: E402
 from privet.accounting import Gaussian  # noqa: E402
-from privet.accounting.filters import Overspent  # noqa: E402
 from privet.clipping import Adaptive, Automatic  # noqa: E402
-from privet.errors import InvalidParameter, NoAmplification, NoProvenBound  # noqa: E402
+from privet.errors import InvalidParameter, NoAmplification, NoProvenBound, Overspent  # noqa: E402
 from privet.ledger import Account  # noqa: E402
 from privet.randomness import fixed_seed_invalidates_guarantee  # noqa: E402
 from privet.sampling import FixedSize, Poisson  # noqa: E402

@@ -11,6 +11,7 @@
 | basic, advanced, optimal | Dwork et al. 2006; Kairouz, Oh and Viswanath 2017 | parts with an epsilon of their own; optimal: equal ones |
 """  # noqa: E501  # one row an accountant
 
+from privet._pages import page
 from privet.accounting.both_directions import contour, fourier
 from privet.accounting.closed_forms import closed
 from privet.accounting.interface import Bounds, Pricer, Uncertified
@@ -21,16 +22,18 @@ __all__ = ["ACCOUNTANTS", "THEOREMS", "Bounds", "Uncertified"]
 
 THEOREMS = {
     "closed": "exact closed form",
-    "contour": "certified contour integral of the moments, docs/proofs/contour.md",
-    "fourier": "dominating and dominated lattice laws composed by FFT, docs/proofs/fourier.md",
+    "contour": f"certified contour integral of the moments, {page('docs/proofs/contour.md')}",
+    "fourier": f"dominating and dominated lattice laws composed by FFT, {page('docs/proofs/fourier.md')}",
     "renyi": "Rényi moments, Mironov 2017 with the conversion of Canonne, Kamath and Steinke 2020",
     "zcdp": "concentrated DP, Bun and Steinke 2016",
     "gdp": "Gaussian DP, Dong, Roth and Su 2022",
     "basic": "basic composition, Dwork et al. 2006",
     "advanced": "advanced composition, Kairouz, Oh and Viswanath 2017, theorem 3.5",
     "optimal": "optimal composition, Kairouz, Oh and Viswanath 2017, theorem 3.3",
-    "allocation": "laws above and below the sum of log-normal ratios, composed by FFT, docs/proofs/allocation.md",
-    "selection": "private selection, Papernot and Steinke 2022, by the trial's exact profile, docs/proofs/selection.md",
+    "allocation": "laws above and below the sum of log-normal ratios, composed by FFT, "
+    + page("docs/proofs/allocation.md"),
+    "selection": "private selection, Papernot and Steinke 2022, by the trial's exact profile, "
+    + page("docs/proofs/selection.md"),
 }
 
 

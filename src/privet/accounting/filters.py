@@ -27,15 +27,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from privet._checks import is_number
 from privet.accounting.theorems.conversions import zcdp_tight_rho
-from privet.errors import InvalidParameter, PrivetError
+from privet.errors import InvalidParameter, Overspent
 from privet.privacy import check_delta, check_epsilon
 
 LogMoments = ArrayLike | Callable[[NDArray[np.float64]], ArrayLike]
 """K(t) = log E[e^{tL}], the worse direction: an array with one entry for each order, or a function of t = order − 1."""
-
-
-class Overspent(PrivetError, ValueError):
-    """A step that the filter does not admit; nothing was spent."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 
+from privet._pages import page
 from privet.accounting import events as ev
 from privet.accounting.accountants import ACCOUNTANTS, THEOREMS, Bounds, Uncertified
 from privet.accounting.allocation import allocation, allocation_below
@@ -19,7 +20,7 @@ from privet.privacy import Guarantee, Neighbours, check_delta, check_epsilon, ch
 WIDE = 2e-5  # a bracket wider than this, relatively, is worth asking a second engine
 _NARROW = 1e-7  # one wider than this is worth asking the Rényi theorems, which take a millisecond
 _LOOSE = 1e-5  # a bracket wider than this, relatively, is worth a warning
-_ROUNDING = "NumPy and SciPy compute as exactly as docs/proofs/contour.md, section 7, says"
+_ROUNDING = f"NumPy and SciPy compute as exactly as section 7 of {page('docs/proofs/contour.md')} says"
 
 
 def epsilon(run: ev.Event, *, delta: float, neighbours: Neighbours, accountant: str = "auto") -> float:

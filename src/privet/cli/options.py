@@ -7,6 +7,7 @@ from typing import Any, TextIO, get_args
 
 import click
 
+from privet._pages import page
 from privet.accounting.event_json import from_json
 from privet.accounting.events import Allocated, Event, Gaussian
 from privet.errors import InvalidParameter
@@ -57,7 +58,7 @@ _EVENTS = click.option(
     "--events",
     type=click.File("r", encoding="utf-8"),
     metavar="FILE",
-    help="Read what ran from JSON instead (- for standard input); see docs/events.md.",
+    help=f"Read what ran from JSON instead (- for standard input); see {page('docs/events.md')}",
 )
 _NEIGHBOURS = click.option(
     "--neighbours",

@@ -10,9 +10,20 @@ from typing import Any, Literal, get_args
 import click
 
 from privet.cli.answers import Answering, answer, guarantee_record
+from privet.cli.tables import (
+    at_hand,
+    check_pipe,
+    in_memory,
+    named_columns,
+    note_unnamed,
+    opened,
+    sep_option,
+    table_argument,
+    tables_argument,
+)
 from privet.data.cells import number_of
 from privet.errors import InvalidParameter
-from privet.privacy import Budget, Neighbours
+from privet.privacy import Budget, Neighbours, check_delta
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 _epsilon = click.option("--epsilon", type=float, required=True, help="The epsilon to spend.")
@@ -34,16 +45,10 @@ _tails = click.option(
     show_default=True,
     help="What is done about long tails: values are kept to their range, or a bent column is added.",
 )
-_UNNAMED = (
-    "a column of the table has no name, as the index that pandas' to_csv() writes: it is ignored. Use "
-    "to_csv(index=False) to leave it out."
-)
-_table = click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-_tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a folder, or a pattern of several
 
 
 @click.command(cls=Answering, epilog="Python: privet.estimators.fit_table(table, schema, budget=...)")
-@_tables
+@tables_argument
 @click.option(
     "--schema",
     "schema_file",
@@ -58,6 +63,7 @@ _tables = click.argument("table", type=click.Path(path_type=Path))  # a file, a 
 @click.option("--records", type=int, help="Under add_remove, a public guess of the number of rows, or of people.")
 @_groups
 @_tails
+@sep_option
 @click.option(
     "--engine",
     type=click.Choice(["stream", "dask", "spark"]),
@@ -84,6 +90,7 @@ def fit(
     records: int | None,
     groups: str | None,
     tails: Literal["clip", "bend"],
+    sep: str | None,
     engine: str,
     scheduler: str | None,
     cache: str | None,
@@ -91,7 +98,7 @@ def fit(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Train a private linear model of CSV or Parquet files, and say what that promises."""
+    """Train a private linear model of CSV or Parquet files, or of standard input (-), and say what that promises."""
     from privet.estimators import fit_table  # scikit-learn takes a second to import
     from privet.estimators.model_file import warn_of_refit
     from privet.preprocessing import read_schema
@@ -103,11 +110,15 @@ def fit(
             f'Write target = {{ column = "{target}", kind = "label", values = [...] }} in the schema.'
         )
     budget = Budget(epsilon=epsilon, delta=delta)
-    rows = _opened(table, engine, scheduler, cache, journal)
-    _note_unnamed(table)
-    warn_of_refit(out)
     known: dict[str, Any] = {"neighbours": neighbours, "records": records, "groups": groups, "tails": tails}
-    model = fit_table(rows, facts, budget=budget, **known)
+    if neighbours == "add_remove":
+        check_delta(delta, records)  # before a file is opened, or copied from a pipe
+    check_pipe(table, engine, journal)
+    with at_hand(table, cache) as place:
+        rows = opened(place, sep, engine, scheduler, cache, journal)
+        note_unnamed(place, sep)
+        warn_of_refit(out)
+        model = fit_table(rows, facts, budget=budget, **known)
     saved = model.save(out)
     learnt = learnt_facts(facts, model.schema_)
     bent = {name: str(root) for name, root in model.bent.items()}
@@ -116,59 +127,6 @@ def fit(
     said = "".join(f"\nLearnt: {name} {_words(found)}." for name, found in learnt.items())
     said += "".join(f"\nBent: {name} has a second column, {root}." for name, root in bent.items())
     answer(f"{model.guarantee.details}{said}\nModel written to {saved}.", record, as_json=as_json)
-
-
-def _opened(table: Path, engine: str, scheduler: str | None, cache: str | None, journal: str | None) -> Any:
-    """The path of files; or files with the engine that reads them."""
-    from privet.engines import Engine, Files, Stream
-    from privet.engines.files import as_files
-
-    if (engine == "dask") != (scheduler is not None):
-        raise InvalidParameter(
-            "Expected --scheduler with --engine dask, and only there: it is the address of that cluster. Pass e.g. "
-            "--engine dask --scheduler tcp://host:8786."
-        )
-    files = as_files(table)
-    if files is None and not table.is_file():
-        raise click.BadParameter(f"{str(table)!r} is no file.", param_hint="'TABLE'")
-    if files is None and (engine != "stream" or cache is not None or journal is not None):
-        raise InvalidParameter(
-            "Expected Arrow for --engine, --cache and --journal, got none: files are read into memory. Use pip install "
-            "'privet[tables]', or leave them out."
-        )
-    if files is None or (engine == "stream" and cache is None and journal is None):
-        return table  # in memory without Arrow, and for what is not done on files
-    where: Engine = Stream()
-    if scheduler is not None:
-        try:
-            from privet.engines.dask_engine import DaskEngine
-        except ImportError:
-            raise InvalidParameter(
-                "Expected Dask for --engine dask, got none. Use pip install 'privet[dask]'."
-            ) from None
-
-        where = DaskEngine(scheduler)
-    elif engine == "spark":
-        try:
-            from pyspark.sql import SparkSession
-        except ImportError:
-            raise InvalidParameter(
-                "Expected Spark's Python package for --engine spark, got none. Use pip install 'privet[spark]'."
-            ) from None
-
-        from privet.engines.spark_engine import SparkEngine
-
-        where = SparkEngine(SparkSession.builder.getOrCreate())
-    return Files(table, engine=where, cache=cache, journal=journal)
-
-
-def _note_unnamed(table: Path) -> None:
-    """Say that a column of a CSV file has no name, and is passed over."""
-    from privet.data.tables import header
-    from privet.engines.sources import PARQUET
-
-    if table.is_file() and not table.name.endswith(PARQUET) and "" in (header(table) or []):
-        click.echo(f"Note: {_UNNAMED}", err=True)
 
 
 def learnt_facts(given: Any, found: Any) -> dict[str, Any]:
@@ -222,20 +180,23 @@ def plan(
 
 @click.command(cls=Answering, epilog="Python: privet.estimators.load_model(folder).predict(table)")
 @click.argument("model", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@_table
+@table_argument
+@sep_option
 @click.option("--proba", is_flag=True, help="Probabilities of the classes instead of the likeliest one.")
-def predict(model: Path, table: Path, proba: bool) -> None:
-    """Predict the target of each row of a CSV table, as CSV on standard output."""
+def predict(model: Path, table: Path, sep: str | None, proba: bool) -> None:
+    """Predict the target of each row of a CSV or Parquet file, or of standard input (-), as CSV on standard output."""
     from privet.estimators import load_model
 
     loaded = load_model(model)
     target = loaded.schema_.target
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    if proba:
-        odds = loaded.predict_proba(table).tolist()
-        writer.writerows([map(inert, target.classes if target is not None else ()), *odds])
-        return
-    values = loaded.predict(table).tolist()
+    with at_hand(table) as place:
+        rows = in_memory(place, sep)
+        if proba:
+            odds = loaded.predict_proba(rows).tolist()
+            writer.writerows([map(inert, target.classes if target is not None else ()), *odds])
+            return
+        values = loaded.predict(rows).tolist()
     writer.writerows([[inert(target.column if target is not None else "target")], *([inert(v)] for v in values)])
 
 
@@ -264,16 +225,17 @@ def inert(cell: Any) -> Any:
 
 
 @click.command(cls=Answering, epilog="Python: privet.preprocessing.schema_skeleton(header)")
-@_table
+@table_argument
+@sep_option
 @click.option("--target", help="The column to predict.")
 @click.option("--json", "as_json", is_flag=True, help="Only the names of the columns, in JSON.")
-def schema(table: Path, target: str | None, as_json: bool) -> None:
-    """Write the skeleton of a schema from the header of a CSV table; no row is read."""
-    from privet.data.tables import header
+def schema(table: Path, sep: str | None, target: str | None, as_json: bool) -> None:
+    """Write the skeleton of a schema from the names in a CSV or Parquet file, or standard input (-); no row is read."""
     from privet.preprocessing import schema_skeleton
 
-    names = [name for name in header(table) or [] if name]
-    _note_unnamed(table)
+    with at_hand(table) as place:
+        names = [name for name in named_columns(place, sep) if name]
+        note_unnamed(place, sep)
     if as_json:
         click.echo(json.dumps({"columns": names, "target": target}))
         return

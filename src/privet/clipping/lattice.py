@@ -1,12 +1,17 @@
 """The lattice on which clipped sums live: integers times a public power of two."""
 
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet._checks import is_number
+from privet.arrays import IntArray
 from privet.errors import InvalidParameter
 
 MOST_RECORDS = 2**27
@@ -53,18 +58,32 @@ def check_count(count: int, max_records: int, *, saturates: bool = False) -> Non
             Declare a larger `max_records`, which is public, or use smaller batches.""")
 
 
-def saturated(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """one + other, kept within ±(2^62 − 1), as each of them is. Private.
+def summed(*lots: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    """The sum of lots of whole numbers, kept within ±(2^62 − 1); and itself, if it is beyond. Private.
 
-    So nothing wraps around, however many records there are. A record is in one of them; as keeping to an interval moves
-    no two numbers apart, it moves the result no further than it moves its own.
+    So nothing wraps around, however many records there are. It is kept within once, when all are added: what comes in
+    between, and with it the order of lots and who is in which, does not show.
 
     Examples
     --------
-    >>> saturated(np.array([2**61, 5]), np.array([2**61, -7])).tolist() == [2**62 - 1, -2]
+    >>> kept, whole = summed(np.array([2**61, 5]), np.array([2**61, -7]))
+    >>> kept.tolist() == [2**62 - 1, -2], whole.tolist() == [2**62, -2]
+    (True, True)
+    >>> summed(whole, np.array([-(2**61), 0]))[0].tolist() == [2**61, -2]
     True
     """
-    return np.clip(np.clip(one, -_FULL, _FULL) + np.clip(other, -_FULL, _FULL), -_FULL, _FULL)
+    total = lots[0]
+    for lot in lots[1:]:
+        if _fits(total) and _fits(lot):
+            total = np.asarray(total.astype(np.int64) + lot.astype(np.int64))  # below 2^63
+        else:
+            total = np.asarray(total.astype(object) + lot.astype(object), dtype=object)
+    kept = np.asarray(np.clip(total, -_FULL, _FULL), dtype=np.int64)
+    return kept, None if _fits(total) else total.astype(object)
+
+
+def _fits(total: NDArray[Any]) -> bool:
+    return bool(np.all((total <= _FULL) & (total >= -_FULL)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -75,20 +94,23 @@ class LatticeSum:
     replacing one, by at most 2 × clip.
 
     `within` counts the records whose gradient was no longer than the clip, less half of all that counted: the
-    statistic of adaptive clipping, in halves, so that one record moves it by at most 1.
+    statistic of adaptive clipping, in halves, so that one record moves it by at most 1. `whole` is the sum itself where
+    that is beyond what `units` hold, to be added to others.
     """
 
     units: NDArray[np.int64]
     step: float
     clip: float
     within: int = 0
+    whole: NDArray[Any] | None = None
 
     def __add__(self, other: "LatticeSum") -> "LatticeSum":
-        """The sum over both lots of records, if they are bounded alike on one lattice; see `saturated`."""
+        """The sum over both lots of records, if they are bounded alike on one lattice; see `summed`."""
         if (self.step, self.clip, self.units.shape) != (other.step, other.clip, other.units.shape):
             raise InvalidParameter("""Expected two sums of one shape, clip and lattice, got others: they are not of
                 records that were bounded alike. Take both with the same theta, rule and max_records.""")
-        return replace(self, units=saturated(self.units, other.units), within=self.within + other.within)
+        units, whole = summed(*(each.units if each.whole is None else each.whole for each in (self, other)))
+        return replace(self, units=units, within=self.within + other.within, whole=whole)
 
     def __repr__(self) -> str:
         return f"LatticeSum(private, shape={self.units.shape}, step={self.step!r}, clip={self.clip!r})"
@@ -97,3 +119,18 @@ class LatticeSum:
     def value(self) -> NDArray[np.float64]:
         """The sum in the unit of a gradient. Private: it carries no noise."""
         return self.units.astype(np.float64) * self.step
+
+
+def in_lots(total: Callable[[IntArray | None], LatticeSum], count: int, chosen: IntArray | None) -> LatticeSum:
+    """total(chosen), where `chosen` of `count` records (None for all) may be too many for one sum; in lots, then.
+
+    Examples
+    --------
+    >>> one = LatticeSum(units=np.array([3]), step=0.5, clip=1.0)
+    >>> in_lots(lambda chosen: one, 7, None).units.tolist()
+    [3]
+    """
+    if (count if chosen is None else len(chosen)) <= MOST_RECORDS:
+        return total(chosen)
+    places = np.arange(count) if chosen is None else chosen
+    return reduce(operator.add, map(total, np.split(places, range(MOST_RECORDS, len(places), MOST_RECORDS))))

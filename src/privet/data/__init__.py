@@ -5,11 +5,13 @@ on declared types and shapes, which are public.
 """
 
 from privet.data.classes import class_list, labels, places
+from privet.data.csv_files import CsvFile
 from privet.data.floats import MadeRows, matrix, vector
 from privet.data.people import grouped_by, one_row_each, person_numbers
 from privet.data.tables import header, read
 
 __all__ = [
+    "CsvFile",
     "MadeRows",
     "class_list",
     "grouped_by",

@@ -259,7 +259,9 @@ def _polars_type(dtype: Any) -> str | None:
         return "text"
     if dtype in (polars.Categorical, polars.Enum):
         return "categories"
-    return "dates" if dtype.is_temporal() else "values of another kind"
+    if dtype in (polars.Date, polars.Datetime):
+        return "dates"
+    return "spans of time" if dtype.is_temporal() else "values of another kind"
 
 
 def _arrow_type(dtype: Any) -> str | None:
@@ -273,4 +275,6 @@ def _arrow_type(dtype: Any) -> str | None:
     if types.is_dictionary(dtype):
         held = _arrow_type(dtype.value_type)
         return "categories" if held in (None, "text") else held
-    return "dates" if types.is_temporal(dtype) else "values of another kind"
+    if types.is_date(dtype) or types.is_timestamp(dtype):
+        return "dates"
+    return "spans of time" if types.is_temporal(dtype) else "values of another kind"

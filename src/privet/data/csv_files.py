@@ -8,6 +8,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -21,30 +22,59 @@ from privet.errors import InvalidParameter
 
 _ROWS = 256  # in memory as text at a time; more would not fit the processor's cache, and take twice as long
 _LONGEST = 2**31 - 1 if sys.platform == "win32" else sys.maxsize
-_CELL = r'(?:"(?:[^"]++|"")*+"[ \t]*+|(?!")[^,\r\n]*+)'
 _NO_TEXT = ("Cc", "Zl", "Zp")  # what Unicode says of control characters and line separators
-_WELL_QUOTED = re.compile(rf"{_CELL}(?:,{_CELL})*+[\r\n]*+")
 
 
-def csv_header(path: str | PathLike[str]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """A CSV file by its path, with the sign that separates its cells.
+
+    Examples
+    --------
+    >>> CsvFile("people.csv", sep=";")
+    CsvFile(path='people.csv', sep=';')
+    """
+
+    path: str | PathLike[str]
+    _: KW_ONLY
+    sep: str = ","
+
+    def __post_init__(self) -> None:
+        sign = self.sep
+        plain = isinstance(sign, str) and len(sign) == 1 and (sign == "\t" or sign.isprintable())
+        if not plain or sign == '"' or sign.isalnum():
+            raise InvalidParameter(f"""Expected sep to be one sign that stands between cells, got {sign!r}: no record
+                could be told from others by it. Use ',', ';', '|' or a tab.""")
+
+
+CsvPath = str | PathLike[str] | CsvFile
+"""A path alone is of a file with commas."""
+
+
+def as_csv(path: CsvPath) -> CsvFile:
+    """The file with its sign."""
+    return path if isinstance(path, CsvFile) else CsvFile(path)
+
+
+def csv_header(path: CsvPath) -> list[str]:
     """The names in the first line of a file. That line is read alone: a quote left open in it ends with it.
 
     Refused is, without a word of it, a first line that is no text: of a file of another format it may hold anything.
     """
-    return _first(path)[0]
+    return _first(as_csv(path))[0]
 
 
-def csv_columns(path: str | PathLike[str], readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
+def csv_columns(path: CsvPath, readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
     """One array for each column that has a reader; each must be in the header."""
     parts: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, reader.dtype)] for name, reader in readers.items()}
-    for pieces in _pieces(path, readers):
+    for pieces in _pieces(as_csv(path), readers):
         for kept, piece in zip(parts.values(), pieces, strict=True):
             kept.append(piece)
     return {name: np.concatenate(pieces) for name, pieces in parts.items()}
 
 
 def csv_blocks(
-    path: str | PathLike[str], readers: Mapping[str, Reader], *, rows: int, letters: int
+    path: CsvPath, readers: Mapping[str, Reader], *, rows: int, letters: int
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """The same in blocks, in order; one without rows if there are none.
 
@@ -55,7 +85,7 @@ def csv_blocks(
     texts = [place for place, reader in enumerate(readers.values()) if reader.dtype.kind == "O"]
     held = long = 0
     found = False
-    for pieces in _pieces(path, readers):
+    for pieces in _pieces(as_csv(path), readers):
         for kept, piece in zip(parts, pieces, strict=True):
             kept.append(piece)
         held += len(pieces[0])
@@ -67,13 +97,13 @@ def csv_blocks(
         yield dict(zip(readers, map(np.concatenate, parts), strict=True))
 
 
-def _pieces(path: str | PathLike[str], readers: Mapping[str, Reader]) -> Iterator[list[NDArray[Any]]]:
+def _pieces(file: CsvFile, readers: Mapping[str, Reader]) -> Iterator[list[NDArray[Any]]]:
     """An array for each reader, of some rows at a time."""
-    present, end = _first(path)
-    with _opened(path, end) as lines, _LIMIT.lifted():
+    present, end = _first(file)
+    with _opened(file.path, end) as lines, _LIMIT.lifted():
         lines.readline()
         columns = [(present.index(name), _taking(reader)) for name, reader in readers.items()]
-        records = _records(_rows(_lines(lines, end)), len(present))
+        records = _records(_rows(_lines(lines, end), file.sep), len(present))
         while block := list(islice(records, _ROWS)):
             cells = list(zip(*block, strict=True))
             yield [take(cells[place]) for place, take in columns]
@@ -140,22 +170,30 @@ def _records(rows: Any, width: int) -> Iterator[Sequence[str]]:
             yield [*row[:width], *[""] * (width - len(row))]
 
 
-def _rows(lines: Iterator[str]) -> Iterator[list[str]]:
+def _rows(lines: Iterator[str], sep: str) -> Iterator[list[str]]:
     """The cells of each record, which is a line, or several where a quoted cell goes on in the next.
 
-    A quote is closed before a comma or the end of a line; blanks may follow it. Where something else follows, or the
-    file ends, it was left open by mistake, and ends with its own line: the next line is a record of its own. But if the
-    file ends in the middle of a line, it was cut off there, and what is left of its last record is one record.
+    A quote is closed before the sign between cells or the end of a line; blanks may follow it. Where something else
+    follows, or the file ends, it was left open by mistake, and ends with its own line: the next line is a record of its
+    own. But if the file ends in the middle of a line, it was cut off there, and what is left of its last record is one
+    record.
     """
-    source = _Source(lines)
-    for row in csv.reader(source):
+    source, well_quoted = _Source(lines), _well_quoted(sep)
+    for row in csv.reader(source, delimiter=sep):
         taken = source.taken
         source.taken, cut = [], source.ended and not taken[-1].endswith(("\r", "\n"))
-        if len(taken) == 1 or cut or _WELL_QUOTED.fullmatch("".join(taken)):
+        if len(taken) == 1 or cut or well_quoted("".join(taken)):
             yield row
         else:
             source.again += reversed(taken[1:])
-            yield next(csv.reader(taken[:1]))
+            yield next(csv.reader(taken[:1], delimiter=sep))
+
+
+def _well_quoted(sep: str) -> Callable[[str], Any]:
+    """Whether the quotes of a record are closed where they may be."""
+    blanks = " \t".replace(sep, "")
+    cell = rf'(?:"(?:[^"]++|"")*+"[{blanks}]*+|(?!")[^{re.escape(sep)}\r\n]*+)'
+    return re.compile(rf"{cell}(?:{re.escape(sep)}{cell})*+[\r\n]*+").fullmatch
 
 
 class _Source:
@@ -191,9 +229,9 @@ def _lines(lines: Any, end: str) -> Iterator[str]:
             yield line.removesuffix(tail).replace(other, " ") + tail
 
 
-def _first(path: str | PathLike[str]) -> tuple[list[str], str]:
+def _first(file: CsvFile) -> tuple[list[str], str]:
     """The names in the first line, and how lines end, as that one does: no later cell can decide it."""
-    with _opened(path, "") as lines:
+    with _opened(file.path, "") as lines:
         line = lines.readline()
     end = "\r" if line.endswith("\r") else "\n"
     text = line.rstrip("\r\n")
@@ -205,7 +243,7 @@ def _first(path: str | PathLike[str]) -> tuple[list[str], str]:
             characters in that line, or a quote left open at a carriage return: rows could be taken for names. Save the
             table as CSV.""")
     with _LIMIT.lifted():
-        return [name.strip() for name in next(csv.reader([text]), [])], end
+        return [name.strip() for name in next(csv.reader([text], delimiter=file.sep), [])], end
 
 
 def _opened(path: str | PathLike[str], end: str) -> Any:

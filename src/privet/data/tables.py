@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.data.cells import Reader
-from privet.data.columns import cells_of, column_of, is_of, names_of
-from privet.data.csv_files import csv_columns, csv_header
+from privet.data.columns import column_of, is_of, names_of
+from privet.data.csv_files import CsvFile, as_csv, csv_columns, csv_header
+from privet.data.times import read_column
 from privet.errors import InvalidParameter
 
 
@@ -22,7 +23,7 @@ def header(table: Any) -> list[str] | None:
     >>> header({"age": [31, 44], "job": ["baker", None]})
     ['age', 'job']
     """
-    if isinstance(table, str | PathLike):
+    if isinstance(table, str | PathLike | CsvFile):
         return csv_header(table)
     if isinstance(table, Mapping):
         return [str(name) for name in table]
@@ -41,7 +42,25 @@ def header(table: Any) -> list[str] | None:
 def is_table(data: Any) -> bool:
     """Whether `data` has named columns, so that one of them can be picked."""
     named = isinstance(data, np.ndarray) and bool(data.dtype.names)
-    return named or isinstance(data, str | PathLike | Mapping) or names_of(data) is not None or _is_rows(data)
+    return named or isinstance(data, str | PathLike | CsvFile | Mapping) or names_of(data) is not None or _is_rows(data)
+
+
+def row_count(table: Any) -> int | None:
+    """How many rows a table in memory has, as it says itself; None where that takes reading it.
+
+    Examples
+    --------
+    >>> row_count({"age": [31, 44]}), row_count("people.csv")
+    (2, None)
+    """
+    if isinstance(table, str | PathLike | CsvFile):
+        return None
+    if isinstance(table, Mapping):
+        first = next(iter(table.values()), None)
+        return len(first) if isinstance(first, Sequence | np.ndarray) else None
+    if names_of(table) is not None:
+        return int(table.num_rows if hasattr(table, "num_rows") else table.shape[0])
+    return len(table) if isinstance(table, list | tuple | np.ndarray) else None
 
 
 def read(table: Any, readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
@@ -55,10 +74,10 @@ def read(table: Any, readers: Mapping[str, Reader]) -> dict[str, NDArray[Any]]:
     {'age': array([31., nan]), 'job': array([ 1, -1])}
     """
     check_header(table, list(readers))
-    if isinstance(table, str | PathLike):
+    if isinstance(table, str | PathLike | CsvFile):
         return csv_columns(table, readers)
     columns = zip(readers.items(), _columns(table, list(readers)), strict=True)
-    found = {name: reader.read(cells_of(column, name=f"column {name!r}")) for (name, reader), column in columns}
+    found = {name: read_column(reader, column, name=f"column {name!r}") for (name, reader), column in columns}
     if len({len(values) for values in found.values()}) > 1:
         raise InvalidParameter("""Expected columns of one length, got several: cells of different records would be put
             together. Pass one value a record in each column.""")
@@ -74,8 +93,11 @@ def check_header(table: Any, names: Sequence[str]) -> None:
     for name in names:
         if counts[name] != 1:
             what = "none of that name" if not counts[name] else "several of that name"
+            do = "Rename it in the table or in the schema."
+            if len(present) == 1 and isinstance(table, str | PathLike | CsvFile):
+                do = f"The first line has no {as_csv(table).sep!r}: if another sign separates its cells, say so by sep."
             raise InvalidParameter(f"""Expected one column {name!r} in the table, got {what}: columns are matched by
-                name, not by place. Rename it in the table or in the schema.""")
+                name, not by place. {do}""")
 
 
 def taken_out(frame: Any, names: Sequence[str]) -> tuple[Any, dict[str, Any]]:

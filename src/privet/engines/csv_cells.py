@@ -1,5 +1,6 @@
 """CSV files, read once to files of cells by the one reader of CSV: numbers as numbers, texts as they are."""
 
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from privet.data.cells import Numbers, Texts
-from privet.data.csv_files import csv_blocks, csv_header
+from privet.data.csv_files import CsvFile, csv_blocks, csv_header
 from privet.data.tables import check_header
 from privet.engines.cache import Cache
 from privet.engines.engine import Engine, bunched
 from privet.engines.part import Fingerprint, Part
 from privet.engines.raw_files import named_only, write_batch
-from privet.engines.sources import CELLS
+from privet.engines.sources import CELLS, source_counts
 from privet.errors import EngineFailure, InvalidParameter
+from privet.privacy import check_delta
 
 _BYTES = 1 << 25  # of numbers, or of texts, that are held together
 
@@ -26,6 +28,9 @@ class ReadCells:
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
     folder: str
+    enough: float = math.inf
+    """Rows of a file after which no more are read, as then the run is refused."""
+    sep: str = ","
 
     def __call__(self, files: Sequence[Part]) -> list[Part]:
         return [part for file in files for part in self._one(file)]
@@ -34,10 +39,15 @@ class ReadCells:
         file.check()
         readers: dict[str, Any] = {name: Numbers() for name in self.numbers} | {name: Texts() for name in self.texts}
         rows = max(1 << 12, _BYTES // (8 * len(readers)))
-        found, said = list[Part](), ""
+        found, said, held = list[Part](), "", 0
         try:
-            blocks = csv_blocks(file.path, readers, rows=rows, letters=_BYTES)
-            found = [write_batch(_batch(block, self.texts), Path(self.folder), CELLS) for block in blocks]
+            blocks = csv_blocks(CsvFile(file.path, sep=self.sep), readers, rows=rows, letters=_BYTES)
+            for block in blocks:
+                batch = _batch(block, self.texts)
+                found.append(write_batch(batch, Path(self.folder), CELLS))
+                held += batch.num_rows
+                if held > self.enough:
+                    break
         except (OSError, EOFError, zlib.error) as error:  # of the disk, or of what was compressed
             said = type(error).__name__
         if said:  # out here, so that nothing is chained to it
@@ -69,6 +79,8 @@ def csv_parts(
     columns: Sequence[str] | None = None,
     beside: Sequence[str] = (),
     texts: Sequence[str] = (),
+    sep: str = ",",
+    delta: float | None = None,
 ) -> list[Part]:
     r"""Columns of CSV files as parts: each file is read once, on the engine, into the folder of a cache.
 
@@ -80,6 +92,8 @@ def csv_parts(
     files : of one table, so with the same header; private, but for that
     columns, beside : which are read: those, or all of the header if None, and others beside them, each there once
     texts : those of them that are not numbers
+    sep : the sign between cells
+    delta : what a fit shall promise, where the number of rows is public: it is refused as soon as there are too many
 
     Examples
     --------
@@ -92,13 +106,14 @@ def csv_parts(
     >>> mapped_batch(part).to_pylist()
     [{'age': 31.0, 'job': 'baker'}, {'age': nan, 'job': ''}]
     """
-    first = csv_header(files[0])
-    for file in files[1:]:
-        if csv_header(file) != first:
+    opened = [CsvFile(file, sep=sep) for file in files]
+    first = csv_header(opened[0])
+    for file, other in zip(files[1:], opened[1:], strict=True):
+        if csv_header(other) != first:
             raise InvalidParameter(f"""Expected CSV files of one table, with the same header, got {Path(file).name!r}
                 with another than {Path(files[0]).name!r}: records would be mixed up. Convert the files first.""")
     names = dict.fromkeys((*(first if columns is None else columns), *beside))
-    check_header(files[0], list(names))
+    check_header(opened[0], list(names))
     if not names:
         raise InvalidParameter(f"""Expected a first line that names the columns, got none in {Path(files[0]).name!r}:
             there is nothing to learn from. Save the table as CSV, with a header.""")
@@ -106,8 +121,10 @@ def csv_parts(
     numbers, others = (tuple(name for name in names if (name in texts) is other) for other in (False, True))
 
     def make(folder: Path) -> list[Part]:
-        job = ReadCells(numbers, others, str(folder))
+        job = ReadCells(numbers, others, str(folder), math.inf if delta is None else 1 / delta, sep)
         found = [part for answer in engine.run(job, bunched(sources, engine.cores)) for part in answer]
+        if delta is not None:  # here, so that a folder in which rows are left out is never made whole
+            check_delta(delta, int(source_counts(found).sum()), or_more=True)
         named_only(folder, found)
         return found
 

@@ -3,10 +3,11 @@
 import glob
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
+from privet.data.csv_files import CsvFile
 from privet.engines.cache import Cache
 from privet.engines.csv_cells import csv_parts
 from privet.engines.engine import Engine, Stream
@@ -30,6 +31,7 @@ class Files:
     keep : whether they stay there afterwards
     journal : a file of what a fit has released so far, made if it is not there: the same fit, called again after the
         process was killed, goes on from it. For files that do not change in between
+    sep : the sign between the cells of CSV files
 
     Examples
     --------
@@ -42,13 +44,23 @@ class Files:
     cache: str | os.PathLike[str] | None = field(default=None, kw_only=True)
     keep: bool = field(default=False, kw_only=True)
     journal: str | os.PathLike[str] | None = field(default=None, kw_only=True)
+    sep: str = field(default=",", kw_only=True)
+
+    def __post_init__(self) -> None:
+        CsvFile("", sep=self.sep)  # which refuses what is no sign
 
     def opened(
-        self, *, columns: Sequence[str] | None = None, beside: Sequence[str] = (), texts: Sequence[str] = ()
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        beside: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        delta: float | None = None,
     ) -> tuple[list[Part], Cache]:
         """The parts, and a folder; refuses what the engine cannot work with. No row is read, but of CSV files.
 
-        Those are read here, once: `columns` (all for None) and others `beside` them, as numbers, or `texts` as such.
+        Those are read here, once: `columns` (all for None) and others `beside` them, as numbers, or `texts` as such;
+        with `delta`, no further than it could be promised.
         """
         files: Any = self.paths
         parts, text = list[Part](), False
@@ -60,7 +72,8 @@ class Files:
         cache = Cache(self.cache, keep=self.keep)
         self.engine.check(cache.folder.parent)
         if text:
-            return csv_parts(files, self.engine, cache, columns=columns, beside=beside, texts=texts), cache
+            which: dict[str, Any] = {"columns": columns, "beside": beside, "texts": texts}
+            return csv_parts(files, self.engine, cache, delta=delta, sep=self.sep, **which), cache
         if not _named(files):
             parts = source_parts(self.engine.store(files, cache.folder))  # deleted with the cache, or kept
         return parts, cache
@@ -73,7 +86,8 @@ class Files:
             raise InvalidParameter(f"""Expected files for a fit with a journal, got {type(self.paths).__name__}: what a
                 frame is worked out to a second time need not be the same rows. Store it first: engine.store(frame,
                 folder).""")
-        return {"journal": self.journal, "of": f"{settings} {told_apart(table_files(self.paths))}"}
+        sign = "" if self.sep == "," else f" {self.sep!r}"
+        return {"journal": self.journal, "of": f"{settings} {told_apart(table_files(self.paths))}{sign}"}
 
     def __repr__(self) -> str:
         what = repr(self.paths) if _named(self.paths) else type(self.paths).__name__
@@ -84,6 +98,9 @@ def as_files(data: Any) -> Files | None:
     """A path, or a frame of a cluster, as files; None for what is in memory."""
     if isinstance(data, Files):
         return data
+    if isinstance(data, CsvFile):
+        found = as_files(data.path)
+        return None if found is None else replace(found, sep=data.sep)
     if isinstance(data, str | os.PathLike):
         path = os.fspath(data)
         if os.path.isdir(path) or path.endswith(PARQUET):

@@ -68,6 +68,18 @@ def _opened(file: str) -> Any:
             ({type(error).__name__}): it is broken, or of another format. Convert it, or leave it out.""") from None
 
 
+def parquet_table(file: str | os.PathLike[str]) -> Any:
+    """All rows of a Parquet file, as an Arrow table. Private."""
+    with _opened(os.fspath(file)) as opened:
+        return opened.read()
+
+
+def parquet_names(file: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns of a Parquet file, which are public; no row is read."""
+    with _opened(os.fspath(file)) as opened:
+        return [str(name) for name in opened.schema_arrow.names]
+
+
 def source_header(part: Part) -> Any:
     """The columns of the source, as an Arrow table of no rows; public."""
     import pyarrow.parquet as pq

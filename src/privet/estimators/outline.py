@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from privet._checks import whole
+from privet._checks import positive, whole
 from privet.errors import InvalidParameter
 from privet.estimators.centred_defaults import with_shorter_steps
 from privet.estimators.class_defaults import ClassDraws, class_draws_for
@@ -37,9 +37,9 @@ from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import RangeFinder
 from privet.preprocessing.centring import Centring
 from privet.preprocessing.scaling import Scaling, given_scaling
-from privet.preprocessing.tails import Root
+from privet.preprocessing.tails import Root, check_tails
 from privet.preprocessing.whitening import Whitener
-from privet.privacy import Budget, check_delta
+from privet.privacy import Budget, check_delta, check_neighbours
 from privet.problems import Facts
 from privet.problems.facts import public_count
 from privet.solvers import NewtonInference, Recalibration, Solver
@@ -157,6 +157,21 @@ class Outline:
             model, loss, self.columns, self.effective, people, self.final, *geometry, scaling.shrink, self.rate
         )
         return with_shorter_steps(found, scaling.total) if self.plan.neighbours == "add_remove" else found
+
+
+def check_settings(model: "PrivateLinearModel") -> None:
+    """Refuse parameters of a model that promise nothing; they are public, and no row has been read."""
+    check_neighbours(model.neighbours)
+    check_tails(model.tails)
+    check_budget(Budget(epsilon=model.epsilon, delta=model.delta))
+    positive("alpha", model.alpha, zero=True, because="it is the strength of a convex penalty", use="Use 0.")
+    if model.row_norm is not None:
+        because = "no row may be longer, and noise is scaled by it"
+        positive("row_norm", model.row_norm, because=because, use="Pass a public bound on the norm of a row.")
+    if model.records is not None:
+        because = "rates, divisors and steps follow from it"
+        whole("records", model.records, because=because, use="Pass a public guess of the number of rows.")
+        check_delta(model.delta, model.records)
 
 
 def outlined(

@@ -9,6 +9,7 @@ import numpy as np
 from privet.arrays import IntArray
 from privet.data.cells import Numbers
 from privet.data.columns import names_of
+from privet.data.csv_files import CsvFile, as_csv
 from privet.data.elsewhere import Elsewhere, ElsewhereRows
 from privet.data.floats import FrameRows, vector
 from privet.data.people import ElsewherePeople, person_numbers
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 def in_files(X: Any) -> bool:
     """Whether a table is in files or on a cluster; a path with nothing there is refused."""
     found = as_files(X) is not None
-    if not found and isinstance(X, str | PathLike):
+    if not found and isinstance(X, str | PathLike | CsvFile):
+        where = str(as_csv(X).path)
         raise InvalidParameter(
-            f"Expected rows, or the path of CSV or Parquet files, got {str(X)!r}, where none can be read: there is "
+            f"Expected rows, or the path of CSV or Parquet files, got {where!r}, where none can be read: there is "
             "nothing to learn from. Check the path; files need pip install 'privet[tables]'."
         )
     return found
@@ -66,7 +68,9 @@ def file_records(model: "PrivateLinearModel", X: Any, y: Any, sample_weight: Any
     files: Files = as_files(X)  # type: ignore[assignment]  # the caller has asked
     reader = model._target_reader()
     beside = tuple(name for name in (y, sample_weight, groups) if name is not None)
-    parts, cache = files.opened(beside=beside, texts=(groups,) if isinstance(reader, Numbers) else (y, groups))
+    texts = (groups,) if isinstance(reader, Numbers) else (y, groups)
+    counted = model.neighbours != "add_remove" and groups is None
+    parts, cache = files.opened(beside=beside, texts=texts, delta=model.delta if counted else None)
     names = feature_columns(parts[0], None, y, sample_weight, groups)
     header = source_header(parts[0])
     FrameRows(header.select(list(names)))  # refuses columns that are declared to be no numbers

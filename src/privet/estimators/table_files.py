@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from privet.data import read
-from privet.data.cells import Names, Numbers
+from privet.data.cells import Names, Numbers, Reader
 from privet.data.elsewhere import Elsewhere, ElsewhereRows
 from privet.data.people import person_numbers
 from privet.data.tables import check_header
@@ -17,9 +17,10 @@ from privet.engines.files import Files
 from privet.engines.people_parts import people_parts
 from privet.engines.sources import source_counts, source_header
 from privet.plan import Meter
-from privet.preprocessing import Category, Schema, TableEncoder, encode_target
+from privet.preprocessing import Category, Date, Schema, TableEncoder, encode_target
 from privet.preprocessing.categories import NameFinder, names_held
 from privet.preprocessing.encoded_rows import EncodedRows
+from privet.preprocessing.encoding import reader_of
 from privet.preprocessing.opened import Opened
 from privet.preprocessing.schema import Column, Target
 
@@ -70,14 +71,15 @@ class _Names:
 class TableFiles:
     """A table in files that was opened: headers and footers were read, no row, but of CSV files."""
 
-    def __init__(self, files: Files, schema: Schema, groups: str | None = None) -> None:
+    def __init__(self, files: Files, schema: Schema, groups: str | None = None, *, delta: float | None = None) -> None:
         facts = {**schema.columns, schema.known_target.column: schema.known_target}
         texts, names = [name for name, fact in facts.items() if _is_text(fact)], list(facts)
         whose = [] if groups is None else [groups]
-        parts, self._cache = files.opened(columns=names, beside=whose, texts=[*texts, *whose])
+        parts, self._cache = files.opened(columns=names, beside=whose, texts=[*texts, *whose], delta=delta)
         header = source_header(parts[0])
         check_header(header, [*names, *whose])
-        read(header, {name: Numbers() for name in names})  # refuses, by declared types, before anything is charged
+        # refuses, by declared types, before anything is charged
+        read(header, {name: _reader(fact) for name, fact in facts.items()})
         self._engine, self._column, self.people = files.engine, None, None
         self._kept = files.kept(f"{schema!r} {groups!r}")
         if groups is None:
@@ -113,9 +115,14 @@ class TableFiles:
         return FileColumns(columns={}, names={}, people=self.people, known=tuple(names), table=self)
 
 
+def _reader(fact: Column | Target) -> Reader:
+    """One that takes the types that the column may be declared to have."""
+    return reader_of(fact) if isinstance(fact, Date) else Numbers()
+
+
 def _is_text(fact: Column | Target) -> bool:
-    """Whether cells of a column are names, not numbers."""
-    return isinstance(fact, Category) or (isinstance(fact, Target) and fact.kind == "label")
+    """Whether cells of a column are names or dates, not numbers."""
+    return isinstance(fact, Category | Date) or (isinstance(fact, Target) and fact.kind == "label")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)

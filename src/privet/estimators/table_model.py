@@ -23,7 +23,14 @@ from privet.estimators.reading import check_for_files
 from privet.estimators.reserving import begun, randomness
 from privet.estimators.summary import Speaking, Summary
 from privet.estimators.table_files import TableFiles
-from privet.estimators.table_outline import TableTask, check_given, checked, opened_columns, table_outline
+from privet.estimators.table_outline import (
+    TableTask,
+    check_given,
+    check_task,
+    checked,
+    opened_columns,
+    table_outline,
+)
 from privet.estimators.table_summary import summary_of_table
 from privet.plan import Plan
 from privet.preprocessing import Schema, SchemaLearner, TableEncoder, read_schema
@@ -157,6 +164,7 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         given, groups, before = task.schema, self.groups, upstream(self.account)
         if self.random_state is not None:
             random = randomness(self.random_state, stacklevel=4)
+        check_task(task, table)
         table = _opened(table, task)
         whose = None if groups is None or isinstance(table, TableFiles) else grouped_by(table, groups, hashed=True)
         opened = opened_columns(given, table, groups, task.exact)
@@ -225,7 +233,7 @@ def _opened(table: Any, task: TableTask) -> Any:
         return table
     if task.given is not None:
         check_for_files(task.given, task.schema.known_target.column, None, task.groups)
-    return TableFiles(files, task.schema, task.groups)
+    return TableFiles(files, task.schema, task.groups, delta=task.budget.delta if task.counts_rows else None)
 
 
 def _placed(schema: Schema, roots: Mapping[str, Root]) -> tuple[tuple[int, Root], ...]:

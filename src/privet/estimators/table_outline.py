@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import clone, is_classifier
 
 from privet.data.cells import text_of
+from privet.data.tables import row_count
 from privet.errors import InvalidParameter
 from privet.estimators.classifiers import LogisticRegression
 from privet.estimators.counts import PoissonRegressor
@@ -27,12 +28,13 @@ from privet.estimators.table_files import TableFiles
 from privet.plan import Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import Category, Schema, SchemaLearner, TableEncoder, Target
-from privet.preprocessing.encoding import ends_of, number_ends
+from privet.preprocessing.dates import Date
+from privet.preprocessing.encoding import ends_of, number_ends, shares_of
 from privet.preprocessing.opened import Opened
 from privet.preprocessing.schema import Column
 from privet.preprocessing.tails import Tails, check_tails
 from privet.preprocessing.usable_records import UsableCounts
-from privet.privacy import Budget, Neighbours
+from privet.privacy import Budget, Neighbours, check_delta
 from privet.problems.facts import public_count
 
 # How far all records shall stand out of the noise when what the schema leaves open is learnt, in standard deviations,
@@ -108,7 +110,7 @@ def _hulls(schema: Schema) -> tuple[str, ...]:
     return tuple(
         name
         for name, fact in facts.items()
-        if not isinstance(fact, Category)
+        if not isinstance(fact, Category | Date)
         and fact.low is not None
         and not fact.log
         and (fact.low, fact.high) not in ((0, 1), (-1, 1))
@@ -130,13 +132,18 @@ class TableTask:
     given: PrivateLinearModel | None = None
 
     def estimator(self, schema: Schema) -> PrivateLinearModel:
-        """The estimator for a complete schema, with its ranges as bounds; a row has one feature a column, at most 1."""
+        """The estimator for a complete schema, with its ranges as bounds; a row's norm is at most √shares."""
         return estimator_for(schema, self.budget, self.neighbours, self.records, self.given)
 
     @property
     def exact(self) -> bool:
         """Whether declared ranges are used as they are: also where intervals want nothing clipped."""
         return self.bounds_exact or bool(self.given is not None and self.given.inference)
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether how many rows there are is public, and how many records there are."""
+        return self.neighbours != "add_remove" and self.groups is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,6 +153,17 @@ class TableOutline:
     outline: Outline
     learner: SchemaLearner | None
     usable: UsableCounts
+
+
+def check_task(task: TableTask, table: Any) -> None:
+    """Refuse, before a row is read, what public facts refuse: parameters, and a delta that is too large for the rows.
+
+    Of files that is seen when they are opened.
+    """
+    check_tails(task.tails)
+    task.estimator(_nominal(task.schema))._check()
+    if task.counts_rows:
+        check_delta(task.budget.delta, row_count(table))
 
 
 def table_outline(task: TableTask, count: int) -> TableOutline:
@@ -213,7 +231,7 @@ def estimator_for(
     records: int | None,
     given: PrivateLinearModel | None = None,
 ) -> PrivateLinearModel:
-    """The estimator for the schema's target, with its ranges as bounds; a row has one feature a column, at most 1."""
+    """The estimator for the schema's target, with its ranges as bounds; a scaled row's norm is at most √shares."""
     check_budget(budget)
     target = schema.target
     common: dict[str, Any] = {
@@ -222,7 +240,7 @@ def estimator_for(
         "neighbours": neighbours,
         "bounds": TableEncoder(schema).bounds,
         "bounds_exact": True,  # what is learnt inside was learnt with the schema
-        "row_norm": math.sqrt(len(schema.columns)),
+        "row_norm": math.sqrt(shares_of(schema)),
         "records": records,
     }
     if target is not None and target.kind == "label":

@@ -1,7 +1,8 @@
 """The lectures' own prescriptions, as printed, next to the explicit ones, with what they cost.
 
-For comparison and teaching: a `LecturePrescription` is no `Prescription`, and nothing runs with it. The lectures
-have the "replace_one" relation throughout. Logs are natural; Λ = ln(1/δ).
+For comparison and teaching: a `LecturePrescription` is no `Prescription`. It runs as it stands, and the guarantee of
+that run is what its noise truly gives. The lectures have the "replace_one" relation throughout. Logs are natural;
+Λ = ln(1/δ).
 """
 
 import math
@@ -11,7 +12,11 @@ from typing import Literal, NamedTuple, get_args
 
 from privet.errors import InvalidParameter
 from privet.lectures.noise_rules import Rule, rule
+from privet.lectures.running import run_prescribed
 from privet.privacy import Budget
+from privet.problems import Problem
+from privet.randomness import Random
+from privet.solvers.solver import Result, Start
 from privet.theory import average_iterate_bound, last_iterate_bound, nikolov_bound, rank_bound, second_moment
 from privet.theory.planner import plan_for
 from privet.theory.prescription import Method, Prescription, Schedule
@@ -38,6 +43,15 @@ class LecturePrescription:
     (100000, '0.0488', '0.0334')
     >>> f"{found.times_the_risk:.2f} {found.times_the_steps:.1f}", found.private
     ('1.46 55.6', True)
+
+    The run itself, on a problem of so many records; `max_steps` above caps it:
+
+    >>> from privet import glm, l2_ball
+    >>> printed = lectures_prescription("theorem_2_6", n=500, d=2, radius=1.0, lipschitz=1.0, max_steps=50,
+    ...                                 budget=Budget(epsilon=1, delta=1e-5))
+    >>> result = printed.run(glm("logistic", [[0.6, 0.8]] * 500, [1] * 500, row_norm=1.0, domain=l2_ball(radius=1)))
+    >>> result.plan.event
+    Gaussian(noise_multiplier=67.8...) * 49
     """
 
     theorem: Theorem
@@ -45,6 +59,8 @@ class LecturePrescription:
     steps: int
     step_size: float
     schedule: Schedule
+    clip: float
+    """G, the bound on one record's gradient norm that the noise is for."""
     noise_stddev: float
     noise_rule: str
     """Name of the rule in `privet.theory.RULES` that sets the noise."""
@@ -67,6 +83,14 @@ class LecturePrescription:
     def times_the_steps(self) -> float:
         """The steps ÷ those of the explicit prescription."""
         return self.steps / (self.explicit.steps or 1)
+
+    def run(self, problem: Problem, *, start: Start = None, random: Random | None = None) -> Result:
+        """Run it on a problem of the n records it is for: printed T, η and σ, and the guarantee these truly have.
+
+        An average of T iterates, the start among them, takes T − 1 gradients. A problem whose gradients are longer
+        than G is clipped to it. For theorem 4.1 the problem must be free: its theorem is without projection.
+        """
+        return run_prescribed(self, problem, start=start, random=random)
 
 
 def lectures_prescription(
@@ -138,6 +162,7 @@ def lectures_prescription(
         steps=steps,
         step_size=step_size,
         schedule="inverse_sqrt" if theorem == "shamir_zhang" else "constant",
+        clip=problem.gradient,
         noise_stddev=problem.noise(steps),
         noise_rule=text.rule,
         bound=bound,

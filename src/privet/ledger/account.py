@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from privet.accounting import Event
-from privet.accounting.filters import Overspent
 from privet.accounting.query import ask
-from privet.errors import InvalidParameter
+from privet.errors import InvalidParameter, Overspent
 from privet.ledger.filtering import price
 from privet.ledger.statement import as_html, as_text, counted
 from privet.ledger.storage import InFile, InMemory
@@ -79,7 +78,7 @@ class Account:
     >>> LogisticRegression(epsilon=1, bounds=(0, 1), classes=[0, 1], account=account).fit(X, y)
     Traceback (most recent call last):
         ...
-    privet.accounting.filters.Overspent: Expected a release that fits what is left of the account ...
+    privet.errors.Overspent: Expected a release that fits what is left of the account ...
     """
 
     def __init__(

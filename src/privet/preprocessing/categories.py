@@ -124,7 +124,7 @@ def private_categories(
     Examples
     --------
     >>> table = {"job": ["baker"] * 900 + ["smith"] * 800 + ["Jane Doe's own"]}
-    >>> learnt = private_categories(table, columns=["job"], noise_multiplier=20.0, threshold_delta=1e-7)
+    >>> learnt = private_categories(table, columns=["job"], noise_multiplier=20.0, threshold_delta=1e-10)
     >>> learnt.values["job"], learnt.plan.names
     (('baker', 'smith'), ('counts of names', 'names above the threshold'))
     """

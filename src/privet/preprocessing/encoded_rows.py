@@ -1,5 +1,6 @@
 """Rows of a table in their own units, made as they are asked for, so that a tall table is not in memory twice."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from privet.arrays import IntArray, Vector
 from privet.data import MadeRows, read
 from privet.data.cells import RawNumbers
-from privet.preprocessing.encoding import check_known, ends_of, feature_names, placed, reader_of, slot, width_of
+from privet.preprocessing.encoding import check_known, ends_of, feature_names, placed, reader_of, slots_of, width_of
 from privet.preprocessing.row_maps import PerColumn
 from privet.preprocessing.schema import Category, Column, Number, Schema
 
@@ -61,8 +62,8 @@ class EncodedRows(MadeRows):
                 wide[infinite] = np.nan
             np.maximum(wide, least, out=wide)  # of NaN, NaN
             np.minimum(wide, most, out=wide)
-        slots = (slot(kind, read_as[part], place, _itself) for place, kind, read_as in self._others)
-        return placed(rows, slots, missing=np.nan)
+        others = (slots_of(kind, read_as[part], place, _itself) for place, kind, read_as in self._others)
+        return placed(rows, chain.from_iterable(others), missing=np.nan)
 
     def usable(self, part: slice | IntArray = slice(None)) -> IntArray:
         """How many of the records have a value that the schema can read, for each of its columns in order. Private."""

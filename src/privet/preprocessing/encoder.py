@@ -20,6 +20,7 @@ from privet.preprocessing.encoding import (
     feature_bounds,
     feature_names,
     row_scale,
+    shares_of,
 )
 from privet.preprocessing.schema import Schema
 
@@ -28,13 +29,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     """Rows of a table as bounded features, by a schema alone.
 
     A number goes to [-1, 1] by its public range, 0 staying 0 where the range holds it; a category to a 0/1 block by its
-    public code book; a value that is missing, unlisted or unreadable to zeros. A constant 1 is appended,
-    and the row is scaled by `scale`.
+    public code book; a date to time within its public range, and to what of the calendar the schema asks for; a value
+    that is missing, unlisted or unreadable to zeros. A constant 1 is appended, and the row is scaled by `scale`.
 
     Promise: the norm of every row is at most 1, exactly; a row depends on its own record only; no error and no warning
     depends on a cell. `fit` reads the header, never a row, so the transformer costs no privacy.
     Theorem: each column's share of a row has norm at most 1 before scaling, so the norm is at most
-    √(columns + 1) · scale ≤ 1; docs/proofs/preprocessing.md, section 1.
+    √(columns + 1) · scale ≤ 1, where a date counts as several; docs/proofs/preprocessing.md, section 1.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     @property
     def scale(self) -> float:
         """What every feature is multiplied by; also the value of the constant feature."""
-        return row_scale(len(self._schema().columns))
+        return row_scale(shares_of(self._schema()))
 
     @property
     def row_norm(self) -> float:

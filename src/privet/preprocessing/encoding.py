@@ -13,7 +13,9 @@ from privet.arrays import IntArray, Vector
 from privet.data.cells import Codes, Numbers, Reader
 from privet.data.columns import cells_of
 from privet.data.tables import header, is_table, read
+from privet.data.times import Times
 from privet.errors import InvalidParameter
+from privet.preprocessing.dates import Date
 from privet.preprocessing.scaling import scaling_from
 from privet.preprocessing.schema import Category, Column, Number, Schema, Target
 
@@ -29,18 +31,26 @@ def row_scale(columns: int) -> float:
     return scale
 
 
+def shares_of(schema: Schema) -> int:
+    """How many columns of norm at most 1 a row consists of; those of a date are several. The constant is one more."""
+    return sum(column.shares if isinstance(column, Date) else 1 for column in schema.columns.values())
+
+
 def feature_names(schema: Schema) -> list[str]:
     """Names of the encoded features, in order; public."""
     names: list[str] = []
     for name, column in schema.columns.items():
-        names += [name] if isinstance(column, Number) else [f"{name}={value}" for value in column.values or ()]
+        if isinstance(column, Category):
+            names += [f"{name}={value}" for value in column.values or ()]
+        else:
+            names += [name] if isinstance(column, Number) else [name + part for part in column.features]
         names += [f"{name} is missing"] if column.missing == "indicator" else []
     return [*names, "(constant)"]
 
 
 def encode(schema: Schema, table: Any, *, as_csr: bool = False) -> Any:
     """The table as rows of norm at most 1: (records, features) float64, dense or CSR. Private."""
-    scale = row_scale(len(schema.columns))
+    scale = row_scale(shares_of(schema))
     check_known(schema)
     columns = read(table, {name: reader_of(column) for name, column in schema.columns.items()})
     count, width = len(next(iter(columns.values()))), len(feature_names(schema))
@@ -57,7 +67,8 @@ def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
     check_known(schema)
     ends: list[tuple[float, float]] = []
     for column in schema.columns.values():
-        own = [number_ends(column)] if isinstance(column, Number) else []
+        own = list(column.bounds) if isinstance(column, Date) else []
+        own += [number_ends(column)] if isinstance(column, Number) else []
         ends += own + [(0.0, 1.0)] * (width_of(column) - len(own))
     low, high = np.array(ends).T
     return low, high
@@ -89,6 +100,8 @@ def check_extra(schema: Schema, table: Any) -> None:
 
 def reader_of(column: Column) -> Reader:
     """How cells of a column are read."""
+    if isinstance(column, Date):
+        return Times(column.format)
     return Numbers() if isinstance(column, Number) else Codes(column.values or ())
 
 
@@ -106,18 +119,34 @@ def _slots(schema: Schema, columns: dict[str, NDArray[Any]], value: Value) -> It
     """One column after the other; what is done with is dropped, so that the table is not in memory twice."""
     place = 0
     for name, column in schema.columns.items():
-        yield slot(column, columns.pop(name), place, value)
+        yield from slots_of(column, columns.pop(name), place, value)
         place += width_of(column)
 
 
 def width_of(column: Column) -> int:
     """How many features a column is."""
-    return (1 if isinstance(column, Number) else len(column.values or ())) + (column.missing == "indicator")
+    own = len(column.features) if isinstance(column, Date) else 1
+    return (len(column.values or ()) if isinstance(column, Category) else own) + (column.missing == "indicator")
 
 
-def slot(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Slot:
-    """Where a column begins; each record's one feature that is not 0, its place (-1: none) and value; who has none."""
+def slots_of(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Iterator[Slot]:
+    """One slot a share: where it begins; each record's feature of it that is not 0, its place (-1: none) and value;
+    who has none.
+    """
     absent = place + width_of(column) - 1 if column.missing == "indicator" else -1
+    if not isinstance(column, Date):
+        yield _slot(column, read_as, place, absent, value)
+        return
+    for at, ends, values in column.columns(read_as):
+        if ends is None:
+            codes = np.where(np.isnan(values), -1, values).astype(np.int64)
+            yield _slot(Category(), codes, place + at, absent, value)
+        else:
+            yield _slot(Number(low=ends[0], high=ends[1]), values, place + at, absent, value)
+        absent = -1  # which only the first is to set
+
+
+def _slot(column: Number | Category, read_as: NDArray[Any], place: int, absent: int, value: Value) -> Slot:
     one = value(Category(values=("1",)), np.ones(1))[0]
     if isinstance(column, Category):
         none = np.empty(0, dtype=np.int64)
@@ -131,7 +160,7 @@ def slot(column: Column, read_as: NDArray[Any], place: int, value: Value) -> Slo
 
 def _scaled(column: Column, values: Vector) -> Vector:
     """Values of one column in [-1, 1], missing ones 0: by the scaler that the estimators use."""
-    if isinstance(column, Category):
+    if not isinstance(column, Number):
         return values
     low, high = number_ends(column)
     scaling = scaling_from((low, high), 1, intercept=False)

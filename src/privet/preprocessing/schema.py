@@ -9,10 +9,8 @@ from privet import _html
 from privet._checks import is_number, one_of
 from privet.data.cells import text_of
 from privet.errors import InvalidParameter
-
-Missing = Literal["neutral", "indicator"]
-"""What stands for a value that is missing, unlisted or unreadable: zeros alone, or a 1 in a column of its own as well.
-Either way the column's share of a row has norm at most 1."""
+from privet.preprocessing.dates import Date
+from privet.preprocessing.missing import Missing, check_missing
 
 Kind = Literal["label", "number", "count"]
 _SHOWN = 12  # names in a notebook's table
@@ -39,7 +37,7 @@ class Number:
 
     def __post_init__(self) -> None:
         _keep_range(self)
-        _check_missing(self.missing)
+        check_missing(self.missing)
 
     @property
     def known(self) -> bool:
@@ -65,7 +63,7 @@ class Category:
 
     def __post_init__(self) -> None:
         _keep_names(self, self.values)
-        _check_missing(self.missing)
+        check_missing(self.missing)
 
     @property
     def known(self) -> bool:
@@ -133,7 +131,7 @@ class Target:
         return (self.values or ()) + ((self.other,) if self.other is not None else ())
 
 
-Column = Number | Category
+Column = Number | Category | Date
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,15 +155,15 @@ class Schema:
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise InvalidParameter(
-                "Expected columns to map at least one name to Number(...) or Category(...), got none: there would be "
-                'nothing to learn from. Write e.g. "age" = { kind = "number", range = [0, 120] }.'
+                "Expected columns to map at least one name to Number(...), Category(...) or Date(...), got none: there "
+                'would be nothing to learn from. Write e.g. "age" = { kind = "number", range = [0, 120] }.'
             )
         for name, column in self.columns.items():
             _check_name(name)
-            if not isinstance(column, Number | Category):
+            if not isinstance(column, Column):
                 raise InvalidParameter(
-                    f"Expected column {name!r} to be Number(...) or Category(...), got {type(column).__name__}: "
-                    "nothing says how to read it. Use Number(low=..., high=...) or Category(values=(...))."
+                    f"Expected column {name!r} to be Number(...), Category(...) or Date(...), got "
+                    f"{type(column).__name__}: nothing says how to read it. Use e.g. Number(low=..., high=...)."
                 )
         if not (self.target is None or isinstance(self.target, Target)):
             raise InvalidParameter(
@@ -208,13 +206,15 @@ class Schema:
 
 
 def _kind(column: Column) -> str:
-    return "number" if isinstance(column, Number) else "category"
+    return "number" if isinstance(column, Number) else "category" if isinstance(column, Category) else "date"
 
 
 def _known(fact: Column | Target) -> str:
     """The range or the names of a column, as far as they are declared, in a few words."""
     if not fact.known:
         return "to be learnt"
+    if isinstance(fact, Date):
+        return " to ".join(fact.ends) + "".join(f", {part}" for part in fact.parts)
     if not isinstance(fact, Number) and fact.values is not None:
         names = fact.classes if isinstance(fact, Target) else fact.values
         more = len(names) - _SHOWN
@@ -265,11 +265,6 @@ def _keep_names(fact: Category | Target, values: Iterable[Any] | None) -> None:
             "name do not count): a level would be ambiguous. Write each name once."
         )
     object.__setattr__(fact, "values", tuple(names))
-
-
-def _check_missing(missing: str) -> None:
-    because, use = "nothing says what a missing value becomes", 'Write missing = "neutral".'
-    one_of("missing", missing, get_args(Missing), because=because, use=use)
 
 
 def _check_name(name: Any) -> str:

@@ -1,21 +1,27 @@
-"""Schemas as small TOML or JSON files: read, write, and begin one from a header."""
+"""Schemas as small TOML or JSON files: read and write."""
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from privet._checks import one_of
 from privet.errors import InvalidParameter
-from privet.preprocessing.schema import Category, Column, Number, Schema, Target
+from privet.preprocessing.schema import Category, Column, Date, Number, Schema, Target
 
-_KEYS = {"number": {"range", "log", "missing"}, "category": {"values", "missing"}, "ignored": set[str]()}
+_KEYS = {
+    "number": {"range", "log", "missing"},
+    "category": {"values", "missing"},
+    "date": {"range", "parts", "format", "missing"},
+    "ignored": set[str](),
+}
+_KINDS = {"number": Number, "category": Category, "date": Date}
 _TARGET_KEYS = {"column", "kind", "values", "other", "range", "log"}
 _WAYS = (
     'Write kind = "number" with range = [low, high], kind = "category" with values = [...] (leave range or values out '
-    'to have them learnt privately), or kind = "ignored".'
+    'to have them learnt privately), kind = "date" with range = ["2015-01-01", "2024-12-31"], or kind = "ignored".'
 )
 
 
@@ -34,7 +40,19 @@ def read_schema(path: str | PathLike[str], *, table: str | None = None) -> Schem
     Schema(columns={'age': Number(low=0.0, high=120.0, log=False, missing='neutral')}, target=None, ignored=())
     """
     path = Path(path)
-    return parse_schema(path.read_text(encoding="utf-8"), form=_form(path), table=table)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        what = (
+            "nothing there"
+            if isinstance(error, FileNotFoundError)
+            else f"none that can be read ({type(error).__name__})"
+        )
+        raise InvalidParameter(
+            f"Expected the path of a schema file, TOML or JSON, got {what} at {str(path)!r}: nothing says how to read "
+            "the table. Check the path; schema_skeleton(header), or `privet schema`, begins one."
+        ) from None
+    return parse_schema(text, form=_form(path), table=table)
 
 
 def write_schema(schema: Schema, path: str | PathLike[str]) -> None:
@@ -69,9 +87,9 @@ def dump_schema(schema: Schema, *, form: str = "toml") -> str:
     if form == "json":
         return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
     _check_form(form)
-    lines = [f"{key} = {_toml(body[key])}" for key in ("target", "ignored") if key in body]
+    lines = [f"{key} = {toml_of(body[key])}" for key in ("target", "ignored") if key in body]
     lines += ["", "[columns]"] if lines else ["[columns]"]
-    lines += [f"{_toml(name)} = {_toml(column)}" for name, column in body["columns"].items()]
+    lines += [f"{toml_of(name)} = {toml_of(column)}" for name, column in body["columns"].items()]
     return "\n".join(lines) + "\n"
 
 
@@ -89,52 +107,6 @@ def parse_schema(text: str, *, form: str = "toml", table: str | None = None) -> 
     except ValueError as error:  # a schema is public, so its own text may be quoted
         raise InvalidParameter(f"Expected a schema in {form.upper()}, got text that is not: {error}. {_WAYS}") from None
     return _schema(_one_table(body, table))
-
-
-def schema_skeleton(header: Iterable[str], *, target: str | None = None) -> str:
-    """A schema file to fill in, from the column names alone: no value is read.
-
-    Every kind is "?", which `read_schema` refuses by name until somebody who knows the column has replaced it. A column
-    without a name, as the index that pandas writes, is left out, and so ignored; what pandas then calls "Unnamed: 0" is
-    ignored, too.
-
-    Examples
-    --------
-    >>> print(schema_skeleton(["age", "y"], target="y"))
-    # For each column write what is known without looking at the rows:
-    #   { kind = "number", range = [low, high] }       and log = true for a log1p before scaling
-    #   { kind = "category", values = ["a", "b"] }     the code book
-    #   { kind = "ignored" }
-    # Leave range or values out to have them learnt privately, for a part of the budget.
-    # Of the target: kind "label" with values, "number" with range, or "count" with range = [0, most].
-    target = { column = "y", kind = "?" }
-    <BLANKLINE>
-    [columns]
-    "age" = { kind = "?" }
-    <BLANKLINE>
-    """
-    names = [name for name in header if name]
-    if target is not None and target not in names:
-        raise InvalidParameter(
-            f"Expected the target among the column names, got {target!r}, which is not: nothing would be predicted. "
-            "Use a name of the header."
-        )
-    lines = [
-        "# For each column write what is known without looking at the rows:",
-        '#   { kind = "number", range = [low, high] }       and log = true for a log1p before scaling',
-        '#   { kind = "category", values = ["a", "b"] }     the code book',
-        '#   { kind = "ignored" }',
-        "# Leave range or values out to have them learnt privately, for a part of the budget.",
-    ]
-    if target is not None:
-        lines.append(
-            '# Of the target: kind "label" with values, "number" with range, or "count" with range = [0, most].'
-        )
-        lines.append(f"target = {_toml({'column': target, 'kind': '?'})}")
-    lines += ["", "[columns]"]
-    kinds = {name: "ignored" if str(name).startswith("Unnamed: ") else "?" for name in names if name != target}
-    lines += [f"{_toml(str(name))} = {_toml({'kind': kind})}" for name, kind in kinds.items()]
-    return "\n".join(lines) + "\n"
 
 
 def _one_table(body: Any, table: str | None) -> Mapping[str, Any]:
@@ -187,8 +159,9 @@ def _column(name: str, facts: Any) -> Column | None:
         )
     if kind == "ignored":
         return None
-    given = {key: facts[key] for key in ("log", "missing", "values") if key in facts}
-    return _named(f"column {name!r}", Number if kind == "number" else Category, {**given, **_ends(name, facts)})  # type: ignore[no-any-return]
+    given = {key: facts[key] for key in ("log", "missing", "values", "parts", "format") if key in facts}
+    ends = _ends(name, facts) or ({"low": None, "high": None} if kind == "date" else {})
+    return _named(f"column {name!r}", _KINDS[kind], {**given, **ends})  # type: ignore[no-any-return]
 
 
 def _target(facts: Any) -> Target | None:
@@ -232,7 +205,7 @@ def _plain(schema: Schema) -> dict[str, Any]:
     if schema.ignored:
         body["ignored"] = list(schema.ignored)
     body["columns"] = {
-        name: {"kind": "number" if isinstance(column, Number) else "category", **_facts(column)}
+        name: {"kind": next(kind for kind, held in _KINDS.items() if isinstance(column, held)), **_facts(column)}
         for name, column in schema.columns.items()
     }
     return body
@@ -240,6 +213,11 @@ def _plain(schema: Schema) -> dict[str, Any]:
 
 def _facts(fact: Column | Target) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    if isinstance(fact, Date):
+        found["range"] = list(fact.ends)
+        found |= {"parts": list(fact.parts)} if fact.parts else {}
+        found |= {"format": fact.format} if fact.format is not None else {}
+        return found | ({"missing": fact.missing} if fact.missing != "neutral" else {})
     if not isinstance(fact, Category) and fact.low is not None and fact.high is not None:
         found["range"] = [_short(fact.low), _short(fact.high)]
     if not isinstance(fact, Category) and fact.log:
@@ -257,12 +235,12 @@ def _short(value: float) -> float | int:
     return int(value) if value.is_integer() and abs(value) < 2.0**53 else value
 
 
-def _toml(value: Any) -> str:
+def toml_of(value: Any) -> str:
     """A value in TOML; strings are JSON's, whose escapes TOML shares, with DEL escaped as well."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {toml_of(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml_of, value)) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)

@@ -11,7 +11,7 @@ from privet.arrays import IntArray
 from privet.data.elsewhere import Elsewhere, ElsewhereRows, tallies
 from privet.plan import Meter, Presences, Release
 from privet.plan.influence import unit_clip
-from privet.preprocessing.schema import Category, Schema
+from privet.preprocessing.schema import Category, Date, Schema
 from privet.privacy import Neighbours
 
 TARGETS, FEATURES = "usable targets", "usable records"
@@ -129,4 +129,4 @@ def _told(schema: Schema, name: str) -> str:
     target = schema.target
     fact: Any = target if target is not None and target.column == name else schema.columns[name]
     label = isinstance(fact, Category) or getattr(fact, "kind", "") == "label"
-    return f"{name!r} ({'one of its values' if label else 'a number'})"
+    return f"{name!r} ({'one of its values' if label else 'a date' if isinstance(fact, Date) else 'a number'})"

@@ -7,7 +7,7 @@ import numpy as np
 
 from privet.arrays import IntArray, Vector
 from privet.clipping import Bounding, LatticeSum
-from privet.clipping.lattice import MOST_RECORDS, check_count
+from privet.clipping.lattice import MOST_RECORDS, check_count, in_lots
 from privet.data import person_numbers
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
@@ -85,7 +85,6 @@ class GroupedProblem(LinearModel):
 
     def moment_sum(self, *, max_records: int = MOST_RECORDS) -> LatticeSum:
         """Sum over people of the mean of x xᵀ; one person moves it by at most row_norm² in Frobenius norm. Private."""
-        check_count(self.records, 2**31)
         return gram_sum(self._table) + gram_sum(self._people.table, weights=row_weights(self._people))
 
     def _map_tables(self, change: Callable[[Table], Table]) -> None:
@@ -96,18 +95,28 @@ class GroupedProblem(LinearModel):
         alone, several = self._chosen(indices, max_records)
         table, shape, most = self._table, self.shape, max_records
         one = glm_sum(derivative, table, self._labels, theta, rule=rule, indices=alone, shape=shape, max_records=most)
-        return one + people_sum(
-            derivative, self._people, theta, rule=rule, chosen=several, shape=shape, max_records=most
+        return one + in_lots(
+            lambda chosen: people_sum(
+                derivative, self._people, theta, rule=rule, chosen=chosen, shape=shape, max_records=most
+            ),
+            len(self._people),
+            several,
         )
 
     def _scalars(self, scalar: Any, theta: Vector, clip: float, indices: Batch, max_records: int) -> LatticeSum:
         alone, several = self._chosen(indices, max_records)
         one = scalar_sum(scalar, self._table, self._labels, theta, clip=clip, indices=alone, max_records=max_records)
-        return one + people_scalar_sum(scalar, self._people, theta, clip=clip, chosen=several, max_records=max_records)
+        return one + in_lots(
+            lambda chosen: people_scalar_sum(
+                scalar, self._people, theta, clip=clip, chosen=chosen, max_records=max_records
+            ),
+            len(self._people),
+            several,
+        )
 
     def _chosen(self, indices: Batch, max_records: int) -> tuple[IntArray | None, IntArray | None]:
         """Of the people at `indices`, those with one row and those with several, by their places among those."""
-        check_count(self.records if indices is None else len(indices), max_records)
+        check_count(self.records if indices is None else len(indices), max_records, saturates=True)
         if indices is None:
             return None, None
         alone = self._table.shape[0]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from privet._independence import check_alone, made_up, user_supplied
 from privet.arrays import Vector
 from privet.clipping import Bounding, Clip, LatticeSum
-from privet.clipping.lattice import MOST_RECORDS, check_count, lattice_step
+from privet.clipping.lattice import MOST_RECORDS, check_count, in_lots, lattice_step
 from privet.errors import InvalidParameter
 from privet.geometry import ConvexSet
 from privet.losses import RecordLoss
@@ -87,7 +87,11 @@ class RecordProblem:
         row differently with the number of rows beside it, and then one record more would change the others' shares.
         """
         count = self.records if indices is None else len(indices)
-        check_count(count, max_records)
+        check_count(count, max_records, saturates=True)
+        if count > MOST_RECORDS:
+            return in_lots(
+                lambda chosen: self._sum(contributions, shape, rule, chosen, max_records), self.records, indices
+            )
         most = max(1, min(256, 2**20 // math.prod(shape), 2 * max_records - 1))
         rows = 1 << (most.bit_length() - 1)  # a power of two
         units, within = np.zeros(shape, dtype=np.int64), 0

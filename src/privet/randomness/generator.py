@@ -145,6 +145,10 @@ def _after_fork() -> None:
         random._restart()
 
 
+def _system_key() -> bytes:
+    return os.urandom(32)
+
+
 def system_random() -> Random:
     """Return a cryptographic source of words: AES-256-CTR, keyed by the operating system.
 
@@ -165,7 +169,7 @@ def system_random() -> Random:
         _FORKS_ARE_SEEN.set()
         if hasattr(os, "register_at_fork"):  # where there is no fork, there is nothing to register
             os.register_at_fork(after_in_child=_after_fork)
-    random = _AesCounter(lambda: os.urandom(32), invalidates=False)
+    random = _AesCounter(lambda: _system_key(), invalidates=False)  # by name: tests put keys that repeat in its place
     _LIVE.add(random)
     return random
 

@@ -56,6 +56,7 @@ def rehearse(
     X, y : public rows: simulated, published, of another year
     records : how many rows the private table has, where that is public
     epsilons, runs : what to try, and how often
+    seed : of which rows are drawn; a model with a `random_state` gets other noise in each run, the same every time
 
     Examples
     --------
@@ -65,7 +66,7 @@ def rehearse(
     >>> X = rng.uniform(-1, 1, size=(2_000, 3))
     >>> y = X @ [3, -2, 0] > 0
     >>> forecast = rehearse(LogisticRegression(bounds=(-1, 1)), X, y, records=5_000, epsilons=[0.1, 1], runs=2)
-    >>> bool(np.mean(forecast.scores[1]) > np.mean(forecast.scores[0.1]) - 0.05)
+    >>> bool(np.mean(forecast.scores[1]) > 0.7)
     True
     """
     from sklearn.base import clone, is_classifier  # slow to load, and accounting must not wait for it
@@ -84,7 +85,10 @@ def rehearse(
         for epsilon, found in scores.items():
             for _ in range(runs):
                 drawn = rng.choice(rest, size=records)
-                fitted = clone(model).set_params(epsilon=epsilon).fit(rows[drawn], labels[drawn])
+                tried = clone(model).set_params(epsilon=epsilon)
+                if isinstance(getattr(tried, "random_state", None), int):  # or each run would have the same noise
+                    tried.set_params(random_state=int(rng.integers(2**31)))
+                fitted = tried.fit(rows[drawn], labels[drawn])
                 found.append(float(fitted.score(rows[kept], labels[kept])))
     return Rehearsal(scores=scores, floor=_constant(labels[rest], labels[kept], classes=is_classifier(model)))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from privet._pages import page
 from privet.accounting import ExponentialMechanism
 from privet.arrays import Vector
 from privet.clipping.lattice import MOST_RECORDS, check_clip
@@ -241,7 +242,7 @@ def pure_guarantee(meter: Meter, problem: Problem) -> Guarantee:
         delta=0.0,
         neighbours=plan.neighbours,
         accountant="closed",
-        theorem="McSherry and Talwar 2007; docs/proofs/drawing.md",
+        theorem=f"McSherry and Talwar 2007; {page('docs/proofs/drawing.md')}",
         lower=0.0,  # what the draw costs on one pair of tables is not computed
         sampling=f"1 release of {release.mechanism!r}",
         releases="1 release of the exponential mechanism",

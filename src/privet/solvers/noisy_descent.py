@@ -14,6 +14,7 @@ from privet.privacy import Budget, Neighbours
 from privet.problems import Facts, Problem, facts_of
 from privet.randomness import Random
 from privet.solvers.descent import Course, DescentSolver, ReleaseRule, gradient_release, starting_point
+from privet.solvers.sampled_risk import convex_as_bounded
 from privet.solvers.solver import Releases, Result, Start, solve
 from privet.solvers.stochastic_descent import along_gradients
 from privet.solvers.updates import GradientStep, StepSize
@@ -89,7 +90,7 @@ class NoisyGradientDescent(DescentSolver):
         prescription = self._prescribed(facts, check_budget(plan.budget))  # type: ignore[arg-type]  # refused if None
         alone = plan.names == ("gradients",)  # else part of the budget, and so more noise, is for other releases
         ours = "average" if self._theorem in ("average", "rank") else "last"  # what the theorem is about
-        proven = ours == self._point and _convex(facts, plan["gradients"].bound.clip)  # type: ignore[union-attr]
+        proven = ours == self._point and convex_as_bounded(facts, plan["gradients"].bound.clip)  # type: ignore[union-attr]
         bound = None
         if prescription is not None and self.step_size is None and proven and alone:
             bound = prescription.excess_risk
@@ -204,15 +205,6 @@ def _check_domain(method: Method, facts: Facts) -> None:
             f"Expected a bounded domain for method='last', got {facts.domain!r}: steps c/√t need its diameter. "
             "Bound the domain, or use method='last_linear'."
         )
-
-
-def _convex(facts: Facts, gradient_norm: float) -> bool:
-    """Whether the gradients, as bounded, are those of a convex loss: clipping keeps that only for one output."""
-    if facts.loss is None or facts.row_norm is None or not facts.loss.convex or facts.ridge.alpha != 0:
-        return False
-    proven = facts.lipschitz
-    one = facts.unit == "record" and facts.loss.outputs == 1  # and one row a record
-    return one or (proven is not None and gradient_norm >= proven)
 
 
 def _distance(facts: Facts, radius: float | None) -> float:

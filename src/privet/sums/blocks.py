@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, reduce
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from privet.arrays import IntArray, Vector
-from privet.clipping.lattice import MOST_RECORDS, saturated
+from privet.clipping.lattice import MOST_RECORDS, summed
 from privet.sums.compiled import Kernels, kernels_for
 from privet.sums.table import Table
 
@@ -114,7 +114,7 @@ def shared(
         edges = [*range(0, count, MOST_RECORDS), count]
         some = [(*_lot(table, labels, indices, a, b), b - a) for a, b in pairwise(edges)]
         lots = [shared(share, *lot, threads, outputs=outputs) for lot in some]
-        return reduce(saturated, (units for units, _ in lots)), sum(within for _, within in lots)
+        return summed(*(units for units, _ in lots))[0], sum(within for _, within in lots)
     values = count * table.shape[1]
     compiled = kernels_for(table.units, values, outputs) if outputs else None
     rows = _evenly(count, block_rows(table.shape[1], _NARROW if compiled else 1))

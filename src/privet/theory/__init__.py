@@ -10,6 +10,7 @@
 The lectures' own rules and prescriptions, for comparison and teaching, are in :mod:`privet.lectures`.
 """
 
+from privet.theory.closeness import ApproximateDP, GaussianDP
 from privet.theory.descent_bounds import (
     average_iterate_bound,
     estimated_gradient_bound,
@@ -28,18 +29,29 @@ from privet.theory.generalisation import (
 )
 from privet.theory.growth import Order, printed_order
 from privet.theory.least_noise import exact_noise
+from privet.theory.lower_bounds import (
+    RiskLowerBound,
+    lipschitz_lower_bound,
+    logistic_lower_bound,
+    rank_lower_bound,
+    strongly_convex_lower_bound,
+)
 from privet.theory.perturbation_bounds import exponential_mechanism_bound, logistic_lipschitz, output_perturbation_bound
 from privet.theory.planner import plan_for
 from privet.theory.prescription import Method, Prescription, Schedule
 from privet.theory.risk import RiskBound, trivial_bound
+from privet.theory.sampled_bounds import sampled_descent_bound, sampled_moment
 from privet.theory.setting import last_iterate_steps, noise_to_signal
 from privet.theory.span import projector, rank, seminorm
 
 __all__ = [
+    "ApproximateDP",
+    "GaussianDP",
     "Method",
     "Order",
     "Prescription",
     "RiskBound",
+    "RiskLowerBound",
     "Schedule",
     "average_iterate_bound",
     "estimated_gradient_bound",
@@ -51,7 +63,9 @@ __all__ = [
     "last_iterate_steps",
     "linear_decay_bound",
     "lipschitz_gap",
+    "lipschitz_lower_bound",
     "logistic_lipschitz",
+    "logistic_lower_bound",
     "nikolov_bound",
     "noise_to_signal",
     "output_perturbation_bound",
@@ -60,8 +74,12 @@ __all__ = [
     "projector",
     "rank",
     "rank_bound",
+    "rank_lower_bound",
+    "sampled_descent_bound",
+    "sampled_moment",
     "second_moment",
     "seminorm",
+    "strongly_convex_lower_bound",
     "trivial_bound",
     "uniform_convergence_gap",
     "uniform_convergence_sample_size",

@@ -41,8 +41,8 @@ class LatticeNoise:
     >>> noise, gradient = LatticeNoise(), torch.zeros(10_000)
     >>> noise.add_(gradient, 2.0)
     >>> units = gradient.double() * 2**20
-    >>> f"{gradient.std():.1f}", bool((units == units.round()).all())
-    ('2.0', True)
+    >>> 1.7 < gradient.std().item() < 2.3, bool((units == units.round()).all())
+    (True, True)
     """
 
     __slots__ = ("random",)

@@ -9,7 +9,7 @@ from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.product_rules import linear
 from privet.torch.recording import NotRecorded, Recording
-from privet.torch.uses import Product, Rows, Use, over_positions
+from privet.torch.uses import Product, Rows, SharedGram, Use, over_positions
 
 Layer = Callable[[Recording, Tensor, tuple[Tensor, ...], Sequence[Tensor]], tuple[Tensor, tuple[Tensor, ...]]]
 
@@ -84,9 +84,10 @@ def _projected(
 
     def uses(gradient: Tensor) -> Iterator[tuple[int, Use]]:
         states = [inputs, *([hidden()] if hidden else [])]
+        gram = SharedGram(sum(number is not None for number in numbers[: len(states)]))
         for number, state in zip(numbers, states, strict=False):
             if number is not None:
-                yield number, Product(state.transpose(0, 1).float().contiguous(), gradient)
+                yield number, Product(state.transpose(0, 1).float().contiguous(), gradient, gram)
         total = over_positions(gradient)
         for number in numbers[2:] if hidden else numbers[2:3]:
             if number is not None:
@@ -119,23 +120,22 @@ class _Lstm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, gates: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         positions, examples, width = gates.shape
-        size = width // 4
         turned = weight.t().contiguous()
-        opened = gates.new_empty(positions, examples, 4, size)
-        cells = gates.new_empty(positions + 1, examples, size)
+        opened = gates.new_empty(positions, examples, width)
+        cells = gates.new_empty(positions + 1, examples, width // 4)
         tops, outputs = torch.empty_like(cells[1:]), torch.empty_like(cells[1:])
         cells[0], state = cell, hidden
-        for t in range(positions):
-            now = opened[t]
-            torch.addmm(gates[t], state, turned, out=now.view(examples, width))
-            inside, forget, candidate, out = now.unbind(1)
-            now[:, :2].sigmoid_()
-            candidate.tanh_()
-            out.sigmoid_()
-            torch.mul(forget, cells[t], out=cells[t + 1])
-            cells[t + 1].addcmul_(inside, candidate)
-            torch.tanh(cells[t + 1], out=tops[t])
-            state = torch.mul(out, tops[t], out=outputs[t])
+        inside, forget, candidate, out = (gate.unbind(0) for gate in opened.chunk(4, 2))
+        both, at = opened[:, :, : width // 2].unbind(0), cells.unbind(0)
+        steps = zip(*map(torch.unbind, (gates, opened, tops, outputs)), strict=True)
+        for t, (given, now, top, output) in enumerate(steps):
+            torch.addmm(given, state, turned, out=now)
+            both[t].sigmoid_()
+            candidate[t].tanh_()
+            out[t].sigmoid_()
+            torch.mul(forget[t], at[t], out=at[t + 1]).addcmul_(inside[t], candidate[t])
+            torch.tanh(at[t + 1], out=top)
+            state = torch.mul(out[t], top, out=output)
         ctx.save_for_backward(opened, cells, tops, weight)
         return outputs, cells[-1].clone()
 
@@ -143,24 +143,28 @@ class _Lstm(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         upstream, last = gradients
         opened, cells, tops, weight = ctx.saved_tensors
-        inside, forget, candidate, out = opened.unbind(2)
+        inside, forget, candidate, out = opened.chunk(4, 2)
         # Derivatives: of a sigmoid s, s (1 − s); of a tanh v, 1 − v². A gate's gradient is the cell's or, for the
         # output gate, the state's, times a slope that is known beforehand.
         slopes = torch.addcmul(opened, opened, opened, value=-1)
-        slopes[:, :, 0] *= candidate
-        slopes[:, :, 1] *= cells[:-1]
-        torch.mul(1 - candidate.square(), inside, out=slopes[:, :, 2])
-        slopes[:, :, 3] *= tops
-        to_top = (1 - tops.square()).mul_(out)
-        to_state, to_cell = torch.zeros_like(upstream[0]), last.clone()
-        for t in range(len(opened) - 1, -1, -1):
-            to_state += upstream[t]
-            to_cell.addcmul_(to_state, to_top[t])
-            slopes[t, :, :3] *= to_cell[:, None]  # from here on these are the gradients of the gates
-            slopes[t, :, 3] *= to_state
-            to_cell *= forget[t]
-            torch.mm(slopes[t].flatten(1), weight, out=to_state)
-        return slopes.flatten(2), to_state, to_cell, None
+        first, second, third, fourth = slopes.chunk(4, 2)
+        first *= candidate
+        second *= cells[:-1]
+        torch.addcmul(inside, inside * candidate, candidate, value=-1, out=third)
+        fourth *= tops
+        to_top = torch.addcmul(out, out * tops, tops, value=-1)
+        to_state, to_cell = torch.zeros_like(last), last.clone()
+        by_cell = slopes.view(*slopes.shape[:2], 4, -1)[:, :, :3]
+        steps = zip(*map(torch.unbind, (upstream, to_top, by_cell, fourth, forget, slopes)), strict=True)
+        each = to_cell[:, None]
+        for back, top, three, one, kept, now in reversed(list(steps)):
+            to_state += back
+            to_cell.addcmul_(to_state, top)
+            three *= each  # from here on these are the gradients of the gates
+            one *= to_state
+            to_cell *= kept
+            torch.mm(now, weight, out=to_state)
+        return slopes, to_state, to_cell, None
 
 
 def _cells(cell: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Layer:

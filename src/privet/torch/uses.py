@@ -111,6 +111,22 @@ class Rows:
         return self.values.reshape(self.values.shape[0], -1)
 
 
+class SharedGram:
+    """The inner products of output gradients at all positions, for several matrices whose outputs were added up."""
+
+    __slots__ = ("_found", "sharers")
+
+    def __init__(self, sharers: int) -> None:
+        self.sharers = sharers
+        self._found: Tensor | None = None
+
+    def of(self, outputs: Tensor) -> Tensor:
+        """Those of `outputs`, which are the same at each call."""
+        if self._found is None:
+            self._found = outputs @ outputs.mT
+        return self._found
+
+
 class Product:
     """A matrix that multiplied positions: gᵢ = Σₜ output gradient ⊗ input, over the T positions of example i.
 
@@ -118,10 +134,11 @@ class Product:
     those are small ("ghost", Li et al. 2022), or that of the gradient itself, which is then kept and used again.
     """
 
-    __slots__ = ("_places", "_rows", "_turned", "inputs", "outputs", "shape")
+    __slots__ = ("_gram", "_places", "_rows", "_turned", "inputs", "outputs", "shape")
 
-    def __init__(self, inputs: Tensor, outputs: Tensor) -> None:
+    def __init__(self, inputs: Tensor, outputs: Tensor, gram: "SharedGram | None" = None) -> None:
         self.inputs, self.outputs = inputs, outputs  # (examples, positions, d) and (examples, positions, p)
+        self._gram = gram  # of the outputs, if other matrices have the same
         self.shape = torch.Size((outputs.shape[2], inputs.shape[2]))  # of the matrix, as `nn.Linear` keeps it
         self._places = inputs.shape[1]
         self._rows: Tensor | None = None
@@ -135,7 +152,8 @@ class Product:
     def _instantiates(self) -> bool:
         """Whether the gradients themselves are formed."""
         places, (p, d) = self._places, self.shape
-        return places > 1 and 2 * places * places * (d + p) >= GHOST * d * p
+        mine = d + (p if self._gram is None else p // self._gram.sharers)
+        return places > 1 and 2 * places * places * mine >= GHOST * d * p
 
     def squared_norms(self, scratch: Scratch) -> Tensor:
         if self._places == 1:
@@ -146,7 +164,8 @@ class Product:
             found = squares(self._formed(scratch))
             del self.inputs, self.outputs  # the gradients are all that is needed from now on
             return found
-        first, second = self.inputs @ self.inputs.mT, self.outputs @ self.outputs.mT
+        first = self.inputs @ self.inputs.mT
+        second = self.outputs @ self.outputs.mT if self._gram is None else self._gram.of(self.outputs)
         most = (lengths(first, self.shape[1]) * lengths(second, self.shape[0])).sum(1)
         return from_grams(first, second, most, lambda place: self.outputs[place].mT @ self.inputs[place])
 
