@@ -99,6 +99,14 @@ def test_sums_over_parts_on_dask_are_those_in_memory(engine: Dealt, tmp_path: Pa
     assert (tmp_path / "killed").exists()
 
 
+def test_a_job_goes_on_when_the_only_worker_died(tmp_path: Path) -> None:
+    """The only worker is killed, and another comes in its place, at another address: the job is done by that."""
+    with Client(n_workers=1, threads_per_worker=1, dashboard_address=None, set_as_default=False) as client:
+        dying = Dies(len, str(tmp_path / "killed"))
+        assert DaskEngine(client).run(dying, [["a", "b"], ["c"]]) == [2, 1]
+    assert (tmp_path / "killed").exists()
+
+
 def test_a_fit_of_a_dask_frame_is_the_fit_in_memory(engine: Dealt, tmp_path: Path) -> None:
     """A frame whose people are spread over its partitions, stored by Dask, then fitted with the noise of a fixed seed:
     the coefficients of the same rows in memory.

@@ -25,6 +25,10 @@ _FRESH = 2.0  # seconds for which who the workers are is not asked again; a stal
 _CHARGED = "What was charged stays charged."
 
 
+class _Homeless(Exception):
+    """A worker that tasks would rather be on has left."""
+
+
 class DaskEngine(Engine):
     """The workers of a `distributed.Client`, used as it is; or of a scheduler's address.
 
@@ -85,7 +89,16 @@ class DaskEngine(Engine):
     def run(self, job: Job, bunches: Sequence[Sequence[Any]]) -> list[Any]:
         work = Sealed(cloudpickle.dumps(job, protocol=5))
         shares = [Sealed(cloudpickle.dumps(bunch, protocol=5)) for bunch in bunches]
-        return [answer.open() for answer in self._awaited(lambda: self._submitted(work, shares))] if shares else []
+        if not shares:
+            return []
+        homes = [address for address, threads in sorted(self._threads().items()) for _ in range(threads)]
+        found: list[Any] | None = None
+        with suppress(_Homeless):
+            found = self._awaited(lambda: self._submitted(work, shares, homes), frozenset(homes))
+        if found is None:  # Dask lets tasks wait for ever whose home left while nobody else was there: from the start
+            self._looked = -math.inf
+            found = self._awaited(lambda: self._submitted(work, shares, ()))
+        return [answer.open() for answer in found]
 
     def store(self, frame: Any, folder: Path, *, groups: str | None = None) -> list[Path]:
         """As `Engine.store`, by the workers: whole or not at all, and anew if a worker dies or leaves meanwhile.
@@ -106,9 +119,8 @@ class DaskEngine(Engine):
     def __repr__(self) -> str:
         return f"DaskEngine({self._client.scheduler.address!r})" if self._client.scheduler else "DaskEngine(closed)"
 
-    def _submitted(self, work: Sealed, shares: Sequence[Sealed]) -> list[Future]:
+    def _submitted(self, work: Sealed, shares: Sequence[Sealed], homes: Sequence[str]) -> list[Future]:
         """A task for each share, on the same worker every time if that is free: its maps are open there."""
-        slots = [address for address, threads in sorted(self._threads().items()) for _ in range(threads)]
         name = f"privet-{secrets.token_hex(16)}"
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):  # it tells a batch's size
             return [
@@ -119,19 +131,24 @@ class DaskEngine(Engine):
                     key=f"{name}-{i}",
                     pure=False,
                     retries=_RETRIES,
-                    workers=[slots[i % len(slots)]] if slots else None,
-                    allow_other_workers=bool(slots),
+                    workers=[homes[i % len(homes)]] if homes else None,
+                    allow_other_workers=bool(homes),
                 )
                 for i, share in enumerate(shares)
             ]
 
-    def _awaited(self, start: Callable[[], Sequence[Future]]) -> list[Any]:
-        """What futures come to; whatever goes wrong is an `EngineFailure` that holds nothing but a type."""
+    def _awaited(self, start: Callable[[], Sequence[Future]], homes: frozenset[str] = frozenset()) -> list[Any]:
+        """What futures come to; whatever goes wrong is an `EngineFailure` that holds nothing but a type.
+
+        With `homes`, workers that tasks would rather be on, one that left is a `_Homeless` at the next look.
+        """
         futures: list[Future] = []
         try:
             futures += start()
-            found: list[Any] = self._client.sync(self._gathered, futures)
+            found: list[Any] = self._client.sync(self._gathered, futures, homes)
             return found
+        except _Homeless:
+            raise
         except EngineFailure as error:
             said = str(error)
         except WorkFailed as error:
@@ -144,14 +161,16 @@ class DaskEngine(Engine):
             said = (_gone if ours else _failed)(type(error).__name__)
         raise EngineFailure(said)  # out here, so that nothing is chained to it
 
-    async def _gathered(self, futures: list[Future]) -> list[Any]:
+    async def _gathered(self, futures: list[Future], homes: frozenset[str]) -> list[Any]:
         """All answers, while looking whether there is anybody who could still give one."""
         gathering = asyncio.ensure_future(self._client.gather(futures))
         seen = time.monotonic()
         try:
             while not (await asyncio.wait({gathering}, timeout=_LOOK))[0]:
-                if await asyncio.wait_for(self._client.nthreads(), self._patience):
+                if alive := await asyncio.wait_for(self._client.nthreads(), self._patience):
                     seen = time.monotonic()
+                    if homes - alive.keys():
+                        raise _Homeless
                 elif time.monotonic() - seen > self._patience:
                     raise EngineFailure(f"""Expected workers, got none for {self._patience:g} seconds: all of them died
                         or left. {_CHARGED} Start workers, then run again.""")
