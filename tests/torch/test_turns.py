@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -66,16 +67,16 @@ def test_runs_in_threads_are_what_they_are_alone() -> None:
 def test_models_with_chance_are_tried_in_turn() -> None:
     """The trial compares losses under one seed; another thread's draws between them would look like mixed examples."""
 
-    def tried() -> str:
-        dropping = nn.Sequential(
-            nn.Linear(6, 64), nn.Dropout(0.5), nn.Linear(64, 64), nn.Dropout(0.5), nn.Linear(64, 2)
-        )
+    def made() -> nn.Module:  # here, as first weights are drawn by the same generator
+        return nn.Sequential(nn.Linear(6, 64), nn.Dropout(0.5), nn.Linear(64, 64), nn.Dropout(0.5), nn.Linear(64, 2))
+
+    def tried(dropping: nn.Module) -> str:
         engine = ClippedGradients(dropping, lambda model, batch: CROSS(model(batch[0]), batch[1]))
         for _ in range(5):
             engine.prove((torch.zeros(2, 6), torch.zeros(2, dtype=torch.long)))
         return engine.way
 
-    assert side_by_side([tried] * 3) == ["book-keeping"] * 3
+    assert side_by_side([partial(tried, made()) for _ in range(3)]) == ["book-keeping"] * 3
 
 
 def test_two_threads_on_one_model_are_refused() -> None:
