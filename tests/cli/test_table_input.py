@@ -95,6 +95,15 @@ def test_what_separates_nothing_is_refused(sep: str) -> None:
         CsvFile("people.csv", sep=sep)
 
 
+def test_a_command_says_so_in_one_sentence(tmp_path: Path) -> None:
+    """Options are read before a command runs: what is wrong with one is words there, too."""
+    path = tmp_path / "people.csv"
+    path.write_text("a,b\n1,2\n", encoding="utf-8")
+    found = run("schema", str(path), "--sep", "ab")
+    assert found.exit_code == 2
+    assert "Expected sep to be one sign" in found.output
+
+
 @pytest.mark.parametrize("sep", [";", "\t", "|", " ", "^", "]", "-", "\\", "."])
 def test_quoting_is_the_same_whatever_separates(tmp_path: Path, sep: str) -> None:
     """Quoted signs and line ends are of their cell; a quote left open ends with its line; records stay apart."""

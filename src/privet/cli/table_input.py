@@ -29,8 +29,10 @@ tables_argument = click.argument("table", type=click.Path(path_type=Path))  # a 
 def _sign(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """The sign between cells; a tab may be spelt."""
     sign = "\t" if value in ("\\t", "tab") else value
-    if sign is not None:
-        CsvFile("", sep=sign)  # which refuses what is none
+    try:
+        CsvFile("", sep="," if sign is None else sign)
+    except InvalidParameter as error:  # said here, as options are read before a command runs
+        raise click.BadParameter(str(error)) from None
     return sign
 
 
