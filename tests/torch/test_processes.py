@@ -73,6 +73,7 @@ for case in sys.argv[4:]:
     torch.save([model.state_dict(), epsilon, made], f"{folder}/{case}-{rank}.pt")
 """
 CASES = ["fixed", "adaptive", "correlated", "people", "snapshots", "fit"]
+SEVERAL = [*CASES, "resumed", "refused"]  # the last one ends a process
 
 
 def run(count: int, folder: Path, *cases: str) -> list[int]:
@@ -89,31 +90,25 @@ def run(count: int, folder: Path, *cases: str) -> list[int]:
 def test_the_number_of_processes_changes_nothing(tmp_path: Path) -> None:
     """One process and three: the same batches, sums and noise, the same guarantee, the same weights in all.
 
-    With a clip that adapts, noise that is correlated, people of several rows, snapshots, and in one call.
+    With a clip that adapts, noise that is correlated, people of several rows, snapshots, and in one call. Then, as to
+    start a process costs more than to train in it, in the three: the first process counts the steps for all, and a run
+    that is resumed makes the rest of its plan, once; and where the first process's account has not enough left, no
+    other process trains, or waits for ever.
     """
-    for count in (1, 3):
-        (tmp_path / str(count)).mkdir()
-        assert run(count, tmp_path / str(count), *CASES) == [0] * count
+    alone, several = tmp_path / "1", tmp_path / "3"
+    alone.mkdir()
+    several.mkdir()
+    assert run(1, alone, *CASES) == [0]
+    assert run(3, several, *SEVERAL) == [3, 3, 3]  # refused
     for case in CASES:
-        alone = torch.load(tmp_path / "1" / f"{case}-0.pt", weights_only=True)
+        first = torch.load(alone / f"{case}-0.pt", weights_only=True)
         for rank in range(3):
-            found = torch.load(tmp_path / "3" / f"{case}-{rank}.pt", weights_only=True)
-            assert found[1:] == alone[1:]
+            found = torch.load(several / f"{case}-{rank}.pt", weights_only=True)
+            assert found[1:] == first[1:]
             for name, value in found[0].items():
-                torch.testing.assert_close(value, alone[0][name], rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.medium
-def test_a_refusal_stops_all_processes(tmp_path: Path) -> None:
-    """Where the first process's account has not enough left, no other process trains, or waits for ever."""
-    assert run(2, tmp_path, "refused") == [3, 3]
-
-
-@pytest.mark.medium
-def test_several_processes_resume_with_one_journal(tmp_path: Path) -> None:
-    """The first process counts the steps for all: a run that is resumed makes the rest of its plan, once."""
-    assert run(2, tmp_path, "resumed") == [0, 0]
-    found = [torch.load(tmp_path / f"resumed-{rank}.pt", weights_only=True) for rank in range(2)]
-    assert [made for _, _, made in found] == [6, 6]
-    assert all(torch.equal(value, found[1][0][name]) for name, value in found[0][0].items())
-    assert (tmp_path / "steps").read_bytes().splitlines()[1] == b"......"
+                torch.testing.assert_close(value, first[0][name], rtol=1e-5, atol=1e-5)
+    resumed = [torch.load(several / f"resumed-{rank}.pt", weights_only=True) for rank in range(3)]
+    assert [made for _, _, made in resumed] == [6, 6, 6]
+    assert all(torch.equal(value, other[0][name]) for name, value in resumed[0][0].items() for other in resumed)
+    assert (several / "steps").read_bytes().splitlines()[1] == b"......"
+    assert not list(several.glob("refused-*"))
