@@ -58,12 +58,14 @@ class ApproximateDP:
         return ApproximateDP(epsilon=2.0 * self.epsilon, delta=min(delta, 1.0 - 2.0**-53))
 
     def overlap(self, k: int) -> float:
-        """2(1 − δ_k)/(e^{kε} + 1), δ_k = δ (e^{kε} − 1)/(e^ε − 1)."""
-        apart = k * self.epsilon
-        if apart > _FAR:
+        """e^{−mε} (o − 2δ_m), m = ⌊k/2⌋, δ_m = δ (e^{mε} − 1)/(e^ε − 1); o is 1, or 2(1 − δ)/(e^ε + 1) if k is odd."""
+        half = k // 2
+        apart = half * self.epsilon
+        if self.epsilon > _FAR or apart > _FAR:
             return 0.0
-        grown = self.delta * (math.expm1(apart) / math.expm1(self.epsilon) if self.epsilon > 0.0 else k)
-        return max(0.0, 2.0 * (1.0 - grown) / (math.exp(apart) + 1.0))
+        grown = self.delta * (math.expm1(apart) / math.expm1(self.epsilon) if self.epsilon > 0.0 else half)
+        middle = 2.0 * (1.0 - self.delta) / (math.exp(self.epsilon) + 1.0) if k % 2 else 1.0
+        return max(0.0, math.exp(-apart) * (middle - 2.0 * grown))
 
     def loading(self, d: int) -> float:
         """tanh(ε/2) √(1 + e^ε + 4dδ) + 4√d δ/(1 + e^ε)."""
