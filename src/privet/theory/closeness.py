@@ -8,7 +8,10 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+import numpy as np
+
 from privet import _checks
+from privet.arrays import Vector
 from privet.privacy import Neighbours, check_epsilon, sensitivity_factor
 
 _WHY = "no mechanism is bounded by it"
@@ -27,7 +30,7 @@ class Closeness(Protocol):
     def loading(self, d: int) -> float:
         """κ: a bounded answer has E⟨w, x − p⟩ <= κ |w| with a record x of d fair-ish signs of mean p."""
 
-    def quadratic(self, d: int, h: float) -> float:
+    def quadratic(self, d: int, h: Vector) -> Vector:
         """What the same costs a mean squared error: the least of a² − 2h s(a)/d, from below, as a positive number."""
 
 
@@ -73,10 +76,11 @@ class ApproximateDP:
         root = math.sqrt(odds + 4.0 * d * self.delta)
         return math.tanh(self.epsilon / 2.0) * root + 4.0 * math.sqrt(d) * self.delta / odds
 
-    def quadratic(self, d: int, h: float) -> float:
+    def quadratic(self, d: int, h: Vector) -> Vector:
         """(1 + e^ε) tanh²(ε/2) h²/d + (4dδ + 8hδ)/(1 + e^ε)."""
         odds = 1.0 + math.exp(min(self.epsilon, _FAR))
-        return odds * (math.tanh(self.epsilon / 2.0) * h) ** 2 / d + (4.0 * d + 8.0 * h) * self.delta / odds
+        own = odds * (math.tanh(self.epsilon / 2.0) * h) ** 2 / d
+        return np.asarray(own + (4.0 * d + 8.0 * h) * self.delta / odds)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,7 +114,7 @@ class GaussianDP:
         chi = math.sqrt(math.expm1(square))
         return min(chi, math.sqrt((square / 4.0 + square * square / 16.0) * (2.0 + math.sqrt(11.0 / 3.0) * chi)))
 
-    def quadratic(self, d: int, h: float) -> float:
+    def quadratic(self, d: int, h: Vector) -> Vector:
         """(e^{μ²} − 1) h²/d."""
         square = self.mu * self.mu
-        return math.inf if square > _FAR else math.expm1(square) * h * h / d
+        return np.asarray((math.inf if square > _FAR else math.expm1(square)) * h * h / d)

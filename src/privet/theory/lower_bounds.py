@@ -262,15 +262,15 @@ def alignment(d: int, apart: float) -> float:
 def _fingerprints(n: int, d: int, close: Closeness, slope: float = 0.0, room: float = 0.0) -> _Found:
     """Section 4; with a slope, section 5."""
     found = [(0.0, "fingerprints", 0, 0)]
-    pull = close.loading(d)
-    for m in _sizes(n):
-        for prior in _PRIORS:
-            square = (1.0 + 2.0 * prior / m) / (2.0 * prior + 1.0)  # E x̄²
-            h = (m + 2.0 * prior) / (2.0 * prior)
-            if slope:
-                value = min(slope * m / n, room) ** 2 * (square - close.quadratic(d, h))
-            else:
-                length = square * math.sqrt(d / (1.0 + (d - 1.0) * square))
-                value = m / n * (length - h * pull / math.sqrt(d))
-            found.append((value, "fingerprints", d, m))
+    sizes, pull = np.array(_sizes(n), dtype=np.float64), close.loading(d)
+    for prior in _PRIORS:
+        square = (1.0 + 2.0 * prior / sizes) / (2.0 * prior + 1.0)  # E x̄²
+        h = (sizes + 2.0 * prior) / (2.0 * prior)
+        if slope:
+            values = np.minimum(slope * sizes / n, room) ** 2 * (square - close.quadratic(d, h))
+        else:
+            length = square * np.sqrt(d / (1.0 + (d - 1.0) * square))
+            values = sizes / n * (length - h * pull / math.sqrt(d))
+        best = int(np.argmax(values))
+        found.append((float(values[best]), "fingerprints", d, int(sizes[best])))
     return max(found)
