@@ -105,7 +105,7 @@ def risk_figure(against: Against, *, seeds: int = 12, runs: tuple[float, ...] | 
 
     Examples
     --------
-    >>> risk_figure("epsilon", seeds=1, runs=(1.0,)).axes[0].get_xlabel()
+    >>> risk_figure("epsilon", seeds=1, runs=(0.1,)).axes[0].get_xlabel()
     'ε (nats)'
     """
     if against not in get_args(Against):
