@@ -258,27 +258,30 @@ def stability(noise: float = 1.0, full: bool = False) -> Finding:
 
 @check("64", mutant={"power": 0.5})
 def before_or_after_averaging(power: float = 1.0) -> Finding:
-    """Release a mean of 0.8 three ways at epsilon = 1, with the noise that the example's sensitivities ask for."""
+    """Release a mean of 0.8 three ways, for n and epsilon, with the noise that the example's sensitivities ask for."""
     sizes, random, draws = (10, 100, 1000, 10_000), fixed_seed_invalidates_guarantee(64), 20_000
     numbers, worst = {}, 0.0
-    for n in sizes:
-        found = clip_before_or_after(n)
+    for n, e in (*((n, 1.0) for n in sizes), (100, 0.1), (100, 10.0)):
+        found = clip_before_or_after(n, e)
         for name, middle, moved, exact in (
             ("before", 0.8, found.moved_before, found.before),
             ("after", 0.8, found.moved_after, found.after),
             ("after_tightly", 1 / n, found.moved_after_tightly, found.after_tightly),
         ):
             units = np.full(draws, round(middle * 2.0**40), dtype=np.int64)
-            error = float(np.abs(add_laplace(units, step=2.0**-40, noise_scale=moved, random=random) - 0.8).mean())
-            off = abs(error - exact) / (moved * math.sqrt(2 / draws))  # |b + noise| has at most its variance
+            error = float(np.abs(add_laplace(units, step=2.0**-40, noise_scale=moved / e, random=random) - 0.8).mean())
+            off = abs(error - exact) / (moved / e * math.sqrt(2 / draws))  # |b + noise| has at most its variance
             worst = max(worst, off)
-            numbers[f"moved_{name}_{n}"], numbers[f"error_{name}_{n}"] = moved, error
+            at = f"{name}_{n}" if e == 1.0 else f"{name}_{n}_at_{e:g}".replace(".", "_")
+            numbers[f"moved_{at}"], numbers[f"error_{at}"] = moved, error
     before, after, tightly = (
         [numbers[f"error_{way}_{n}"] for n in sizes] for way in ("before", "after", "after_tightly")
     )
     falls = math.log(before[0] / before[-1]) / math.log(sizes[-1] / sizes[0])
+    with_epsilon = math.log(numbers["error_before_100_at_0_1"] / numbers["error_before_100_at_10"]) / math.log(100)
     told = f"""For 10 to 10,000 records: clipped before averaging the error falls from {before[0]:.4f} to
-        {before[-1]:.6f}, like n^-{falls:.3f}; after, to [0, 1], it stays at {after[-1]:.2f}; after, to [0, 1/n], it
-        goes from {tightly[0]:.2f} to {tightly[-1]:.2f}."""
-    holds = abs(falls - power) < 0.02 and worst < 5 and min(after) > 0.9 and min(tightly) > 0.6
-    return Finding.judged(holds, told, power=falls, standard_errors=worst, table=numbers)
+        {before[-1]:.6f}, like n^-{falls:.3f}, and like epsilon^-{with_epsilon:.3f}; after, to [0, 1], it stays at
+        {after[-1]:.2f}; after, to [0, 1/n], it goes from {tightly[0]:.2f} to {tightly[-1]:.2f}."""
+    holds = max(abs(falls - power), abs(with_epsilon - power)) < 0.02 and worst < 5
+    holds = holds and min(after) > 0.9 and min(tightly) > 0.6
+    return Finding.judged(holds, told, power=falls, power_of_epsilon=with_epsilon, standard_errors=worst, table=numbers)
