@@ -133,7 +133,8 @@ def _close(claim: Claim, finding: Finding) -> str:
     """How close the check came, and the mutant of the claim that turns it round."""
     known = check_for(claim.id)
     mutant = ", ".join(f"<code>{name} = {value:g}</code>" for name, value in known.mutant.items())
-    return f"How close: {sentence(known.close(finding))}. With {mutant} the verdict turns."
+    why = f" ({known.far_because})" if known.far_because else ""
+    return f"How close: {sentence(known.close(finding))}. With {mutant} the verdict turns{why}."
 
 
 def verdicts(key: str, folder: str) -> str:

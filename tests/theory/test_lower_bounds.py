@@ -74,23 +74,47 @@ def test_noisy_signs_attain_the_bound_on_its_tables(n: int, d: int, mu: float) -
     assert 1.01 * found.value > risk
 
 
-def test_randomised_response_attains_the_overlap() -> None:
-    """k records told apart with log odds kε overlap by 2/(e^{kε} + 1), no less; δ and Gaussians likewise, by hand."""
-    assert ApproximateDP(epsilon=0.5).overlap(3) == pytest.approx(2 / (math.exp(1.5) + 1), rel=1e-14)
-    both = ApproximateDP(epsilon=0.5, delta=0.01)
-    grown = 0.01 * (1 + math.exp(0.5) + math.exp(1.0))
-    assert both.overlap(3) == pytest.approx(2 * (1 - grown) / (math.exp(1.5) + 1), rel=1e-14)
-    assert ApproximateDP(epsilon=0.0, delta=0.25).overlap(3) == pytest.approx(0.25)
-    assert both.overlap(10_000) == 0.0
+@pytest.mark.parametrize(("n", "d", "epsilon"), [(1000, 10, 0.5), (10**6, 50, 0.02), (40, 40, 2.0)])
+def test_laplace_signs_attain_the_pure_bound_on_its_tables(n: int, d: int, epsilon: float) -> None:
+    """Laplace noise of scale 2/ε errs with probability e^{−kε/2}/2: the bound, or cosh(ε/2) times it for odd k."""
+    found = rank_lower_bound(n=n, rank=d, seminorm=1.0, lipschitz=1.0, privacy=ApproximateDP(epsilon=epsilon))
+    k, groups = found.records, found.groups
+    risk = math.sqrt(groups) * k / n * math.exp(-k * epsilon / 2.0)
+    assert found.value <= risk
+    assert found.value >= risk / (math.cosh(epsilon / 2.0) if k % 2 else 1.0) * (1 - 1e-8)
+
+
+def test_geometric_noise_attains_the_overlap() -> None:
+    """Two-sided geometric noise on whole numbers, moved by k, overlaps by just as much, for odd k and even ones."""
+    places = np.arange(-400, 401)
+    law = np.exp(-0.5 * np.abs(places)) * math.tanh(0.25)
+    for k in range(1, 9):
+        overlap = float(np.minimum(law[k:], law[:-k]).sum())
+        assert ApproximateDP(epsilon=0.5).overlap(k) == pytest.approx(overlap, rel=1e-12)
     assert GaussianDP(mu=0.5).overlap(3) == pytest.approx(2 * norm.cdf(-0.75), rel=1e-14)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("delta", [1e-6, 0.02, 0.2])
+def test_the_overlap_is_what_single_changes_leave(epsilon: float, delta: float) -> None:
+    """From P(S) = p one change allows at most h(p); k of them part no two laws further, and no less (h, k times)."""
+    start = np.linspace(0, 1, 20_001)
+    reached = start
+    for k in range(1, 8):
+        most = np.minimum(delta + math.exp(epsilon) * reached, 1 - math.exp(-epsilon) * (1 - delta - reached))
+        reached = np.minimum(most, 1.0)
+        left = 1.0 - float((reached - start).max())
+        assert left - 2e-4 <= ApproximateDP(epsilon=epsilon, delta=delta).overlap(k) <= left + 2e-4
+    assert ApproximateDP(epsilon=1.0, delta=delta).overlap(10_000) == 0.0
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
-@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("k", [1, 2, 5, 6])
 def test_zeroing_out_is_half_of_replacing(delta: float, k: int) -> None:
-    """k records replaced are 2k zeroed out: the overlap is that of 2k, by the geometric sum of deltas."""
+    """k records replaced are 2k zeroed out: the overlap is that of 2k, or for odd k a little less; see `under`."""
     once = ApproximateDP(epsilon=0.3, delta=delta)
-    assert once.under("zero_out").overlap(k) == pytest.approx(once.overlap(2 * k), rel=1e-12)
+    found, exact = once.under("zero_out").overlap(k), once.overlap(2 * k)
+    assert found == pytest.approx(exact, rel=1e-12) if k % 2 == 0 else 0.95 * exact < found < exact
     assert GaussianDP(mu=0.3).under("add_remove").overlap(k) == GaussianDP(mu=0.3).overlap(2 * k)
     assert once.under("replace_one") is once
 
@@ -201,11 +225,11 @@ def test_bounds_move_the_right_way() -> None:
 
 
 def test_the_orders_are_those_of_the_page() -> None:
-    """0.557 √d/(nε), 0.68 √d/(nμ), 0.103 d/(nε), 0.35 √d/(nε) by fingerprints, 0.13 R d/(nε): as written, to 5 %."""
+    """0.736 √d/(nε), 0.68 √d/(nμ), 0.103 d/(nε), 0.35 √d/(nε) by fingerprints, 0.18 R d/(nε): as written, to 5 %."""
     known: Any = {"n": 10**7, "radius": 1.0}
     flat: Any = known | {"lipschitz": 1.0}
     assert lipschitz_lower_bound(**flat, d=100, privacy=ApproximateDP(epsilon=0.01, delta=1e-9)).value == pytest.approx(
-        0.557 * 10 / 1e5, rel=0.01
+        0.736 * 10 / 1e5, rel=0.01
     )
     assert lipschitz_lower_bound(**flat, d=100, privacy=GaussianDP(mu=0.01)).value == pytest.approx(
         0.68 * 10 / 1e5, rel=0.01
@@ -219,7 +243,7 @@ def test_the_orders_are_those_of_the_page() -> None:
     assert few.argument == "fingerprints"
     assert few.value == pytest.approx(0.35 * 0.1, rel=0.1)
     assert logistic_lower_bound(**known, d=64, privacy=ApproximateDP(epsilon=0.01)).value == pytest.approx(
-        0.13 * 64 / 1e5, rel=0.1
+        0.18 * 64 / 1e5, rel=0.05
     )
 
 

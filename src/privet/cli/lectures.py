@@ -9,6 +9,7 @@ from privet._progress import shown
 from privet.cli.answers import Answers, answer
 from privet.cli.options import json_option
 from privet.lectures import Claim, Finding, Kind, all_checks, check_for, look_up, select
+from privet.sums.blocks import blas
 
 FORMAT = 1
 """Of the JSON: raised when a field changes its meaning or goes away; new fields may join."""
@@ -51,7 +52,8 @@ def show(claim: str, as_json: bool) -> None:
 def check(claims: tuple[str, ...], full: bool, as_json: bool) -> None:
     """Run the checks of claims, all or those named, and say holds, holds within a range, or fails."""
     chosen = select(claims)
-    findings = [check_for(chosen[place].id)(full=full) for place in shown(len(chosen), "privet is checking")]
+    with blas().limit(limits=1):  # its threads would wait for each other: matrices are small
+        findings = [check_for(chosen[place].id)(full=full) for place in shown(len(chosen), "privet is checking")]
     record = _records(chosen)
     for row, finding in zip(record["claims"], findings, strict=True):
         row |= {"verdict": finding.verdict, "sentence": finding.sentence, "numbers": finding.numbers}

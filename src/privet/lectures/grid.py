@@ -39,7 +39,13 @@ def false_points(
     >>> len(false_points(lambda e, d: math.sqrt(2 * math.log(1 / d)) / e)), len(PAIRS)
     (18, 408)
     """
-    return tuple((e, d) for e, d in pairs if delta_bounds(1.0 / multiplier(e, d), e)[0] > d)
+
+    def false(e: float, d: float) -> bool:
+        if pairs is PAIRS and abs(exact_ratio(multiplier, e, d) - 1.0) > 1e-9:  # μ is known, to 1e-12
+            return exact_ratio(multiplier, e, d) < 1.0
+        return delta_bounds(1.0 / multiplier(e, d), e)[0] > d
+
+    return tuple((e, d) for e, d in pairs if false(e, d))
 
 
 @cache

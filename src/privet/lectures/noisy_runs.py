@@ -118,6 +118,44 @@ class _Balls(Domain):
         return float(self.ball * self._rows(direction).sum())
 
 
+def side_by_side(
+    slopes: Callable[[Vector], Vector],
+    *,
+    d: int,
+    copies: int,
+    radius: float,
+    noise: float,
+    steps: int,
+    step_size: float,
+    seed: int,
+) -> Vector:
+    """Average iterates of independent noisy descents from the centre of a ball, a row each; `slopes` is of all rows.
+
+    >>> side_by_side(np.ones_like, d=1, copies=2, radius=1.0, noise=0.0, steps=1, step_size=0.5, seed=0)
+    array([[-0.25],
+           [-0.25]])
+    """
+    rng = np.random.default_rng(seed)
+
+    def gradient(w: Vector) -> Vector:
+        return np.asarray(slopes(w.reshape(copies, d)).ravel() + noise * rng.standard_normal(w.size))
+
+    domain = _Balls(copies, d, radius)
+    return walk(gradient, size=copies * d, steps=steps, step_size=step_size, domain=domain).reshape(copies, d)
+
+
+def largest_slopes(rows: Vector) -> Vector:
+    """The subgradient of each row's largest coordinate: the first that is largest.
+
+    >>> largest_slopes(np.array([[1.0, 2.0], [3.0, 3.0]]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    found = np.zeros_like(rows)
+    found[np.arange(len(rows)), rows.argmax(axis=1)] = 1.0
+    return found
+
+
 def down_a_slope(
     *, slope: float, d: int, noise: float, steps: int, step_size: StepSize, copies: int, seed: int, last: bool = False
 ) -> tuple[float, float]:
@@ -153,8 +191,9 @@ def clipped_mean(clip: float) -> tuple[float, float]:
     >>> [round(number, 4) for number in clipped_mean(100.0)]
     [1.0, 2.3595]
     """
+    ten = pointwise(SquaredLoss(), np.ones((10, 1)), [0.0] * 9 + [10.0])  # whose mean is that of a hundred such
+    path = projected_gradient_descent(ten, steps=80, step_size=0.4, bounding=Clip(clip=clip), release="last")
     problem = pointwise(SquaredLoss(), np.ones((1000, 1)), np.tile([0.0] * 9 + [10.0], 100))
-    path = projected_gradient_descent(problem, steps=80, step_size=0.4, bounding=Clip(clip=clip), release="last")
     plan = gradient_plan(bounding=Clip(clip=clip), steps=10, records=1000, neighbours="replace_one").calibrated(BUDGET)
     estimate = PrivateGradient(problem, Meter(plan, random=fixed_seed_invalidates_guarantee(61)))
     return float(path.released[0]), estimate.noise_stddev

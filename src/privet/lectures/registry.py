@@ -68,6 +68,17 @@ class Check:
         return _reach()[self.id][1].format(**finding.numbers)
 
     @property
+    def far_because(self) -> str:
+        """Why the mutant is no constant halved or doubled, and no exponent off by a half; empty where it is one.
+
+        Examples
+        --------
+        >>> check_for("12").far_because, check_for("43").far_because
+        ('', 'no constant and no order is claimed')
+        """
+        return "".join(_reach()[self.id][2:])
+
+    @property
     def longer(self) -> bool:
         """Whether there is a longer form of it, for `full`."""
         return "full" in inspect.signature(self.function).parameters

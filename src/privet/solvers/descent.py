@@ -56,11 +56,11 @@ def descend(
     keep = _Keeper(release, steps, start, tail)
     theta = start
     try:
-        for _ in shown(steps, "privet is descending"):
-            variance = noise_stddev() ** 2
-            with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in shown(steps, "privet is descending"):
+                variance = noise_stddev() ** 2
                 theta = project(domain, move(theta, gradient(theta), variance))
-            keep.add(theta)
+                keep.add(theta)
     except KeyboardInterrupt:
         raise Interrupted("The descent was interrupted.", keep.path()) from None
     return keep.path()
@@ -219,7 +219,7 @@ class _Keeper:
     """Remembers of the points only what will be released."""
 
     def __init__(self, release: ReleaseRule, steps: int, start: Vector, tail: float) -> None:
-        self._release = release
+        self._release, self._averages = release, release in ("average", "tail_average")
         self._first = steps - math.floor(steps * tail) if release == "tail_average" else 0
         self._seen, self._averaged = -1, 0
         self._mean = np.zeros_like(start)
@@ -232,11 +232,10 @@ class _Keeper:
         self._last = theta
         if self._release == "all":
             self._all.append(theta)
-        if self._seen >= self._first:
+        if self._averages and self._seen >= self._first:
             self._averaged += 1
             self._mean += (theta - self._mean) / self._averaged
 
     def path(self) -> Path:
         points = np.array(self._all) if self._release == "all" else None
-        averaged = self._release in ("average", "tail_average") and self._averaged > 0
-        return Path(self._mean if averaged else self._last, points)
+        return Path(self._mean if self._averaged > 0 else self._last, points)

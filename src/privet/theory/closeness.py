@@ -8,7 +8,10 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+import numpy as np
+
 from privet import _checks
+from privet.arrays import Vector
 from privet.privacy import Neighbours, check_epsilon, sensitivity_factor
 
 _WHY = "no mechanism is bounded by it"
@@ -27,7 +30,7 @@ class Closeness(Protocol):
     def loading(self, d: int) -> float:
         """κ: a bounded answer has E⟨w, x − p⟩ <= κ |w| with a record x of d fair-ish signs of mean p."""
 
-    def quadratic(self, d: int, h: float) -> float:
+    def quadratic(self, d: int, h: Vector) -> Vector:
         """What the same costs a mean squared error: the least of a² − 2h s(a)/d, from below, as a positive number."""
 
 
@@ -58,12 +61,14 @@ class ApproximateDP:
         return ApproximateDP(epsilon=2.0 * self.epsilon, delta=min(delta, 1.0 - 2.0**-53))
 
     def overlap(self, k: int) -> float:
-        """2(1 − δ_k)/(e^{kε} + 1), δ_k = δ (e^{kε} − 1)/(e^ε − 1)."""
-        apart = k * self.epsilon
-        if apart > _FAR:
+        """e^{−mε} (o − 2δ_m), m = ⌊k/2⌋, δ_m = δ (e^{mε} − 1)/(e^ε − 1); o is 1, or 2(1 − δ)/(e^ε + 1) if k is odd."""
+        half = k // 2
+        apart = half * self.epsilon
+        if self.epsilon > _FAR or apart > _FAR:
             return 0.0
-        grown = self.delta * (math.expm1(apart) / math.expm1(self.epsilon) if self.epsilon > 0.0 else k)
-        return max(0.0, 2.0 * (1.0 - grown) / (math.exp(apart) + 1.0))
+        grown = self.delta * (math.expm1(apart) / math.expm1(self.epsilon) if self.epsilon > 0.0 else half)
+        middle = 2.0 * (1.0 - self.delta) / (math.exp(self.epsilon) + 1.0) if k % 2 else 1.0
+        return max(0.0, math.exp(-apart) * (middle - 2.0 * grown))
 
     def loading(self, d: int) -> float:
         """tanh(ε/2) √(1 + e^ε + 4dδ) + 4√d δ/(1 + e^ε)."""
@@ -71,10 +76,11 @@ class ApproximateDP:
         root = math.sqrt(odds + 4.0 * d * self.delta)
         return math.tanh(self.epsilon / 2.0) * root + 4.0 * math.sqrt(d) * self.delta / odds
 
-    def quadratic(self, d: int, h: float) -> float:
+    def quadratic(self, d: int, h: Vector) -> Vector:
         """(1 + e^ε) tanh²(ε/2) h²/d + (4dδ + 8hδ)/(1 + e^ε)."""
         odds = 1.0 + math.exp(min(self.epsilon, _FAR))
-        return odds * (math.tanh(self.epsilon / 2.0) * h) ** 2 / d + (4.0 * d + 8.0 * h) * self.delta / odds
+        own = odds * (math.tanh(self.epsilon / 2.0) * h) ** 2 / d
+        return np.asarray(own + (4.0 * d + 8.0 * h) * self.delta / odds)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,7 +114,7 @@ class GaussianDP:
         chi = math.sqrt(math.expm1(square))
         return min(chi, math.sqrt((square / 4.0 + square * square / 16.0) * (2.0 + math.sqrt(11.0 / 3.0) * chi)))
 
-    def quadratic(self, d: int, h: float) -> float:
+    def quadratic(self, d: int, h: Vector) -> Vector:
         """(e^{μ²} − 1) h²/d."""
         square = self.mu * self.mu
-        return math.inf if square > _FAR else math.expm1(square) * h * h / d
+        return np.asarray((math.inf if square > _FAR else math.expm1(square)) * h * h / d)

@@ -116,3 +116,8 @@ def test_ten_thousand_runs_refute_theorem_4_1() -> None:
     assert found["simulated_excess"] - 10 * found["simulated_standard_error"] > found["claimed"]
     assert found["excess_in_3000"] < 1.2 * found["excess_in_5"]
     assert found["excess_in_3000_projected"] > 2 * found["excess_in_3000"]
+
+
+def test_the_average_of_algorithm_1_begins_with_the_start() -> None:
+    """Claim 41: an average of the iterates after the start, a mutant, is not what is returned."""
+    assert not check_for("41").function(first=1.0).accepted

@@ -115,7 +115,8 @@ def optimal_delta(epsilon_step: float, delta_step: float, steps: int, *, epsilon
     >>> f"{optimal_delta(1.0, 0.0, 1, epsilon=0.5):.12f}"   # e/(1+e) − e^0.5/(1+e)
     '0.287649136645'
     """
-    return answers_delta([Cost(epsilon_step, delta_step, steps)], epsilon)[1]
+    costs = [_check(Cost(epsilon_step, delta_step, steps))]
+    return _total_delta(costs, _unlike_stick(costs, check_epsilon(epsilon), 1), 1)
 
 
 def optimal_epsilon(epsilon_step: float, delta_step: float, steps: int, *, delta: float) -> float:

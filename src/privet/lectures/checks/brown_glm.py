@@ -52,7 +52,7 @@ def through_the_inner_product(ridge: float = 0.0) -> Finding:
     return Finding.judged(moved < 1e-12, told, length_of_step=float(np.linalg.norm(aside)), moved=moved)
 
 
-@check("37", mutant={"from_the_data": 1.0})
+@check("37", mutant={"from_the_data": 0.5})
 def feature_maps(from_the_data: float = 0.0) -> Finding:
     """Map features, with a share of the records' own mean or none, replace a record, and see how far sums move."""
     rng, n = np.random.default_rng(37), 40
@@ -89,11 +89,11 @@ def squared_loss(constant: float = 1.0) -> Finding:
     return Finding.judged(holds, told, value_apart=off, derivative_apart=slope, from_least_squares=solved)
 
 
-@check("39", mutant={"sign": -1.0})
-def logistic_loss(sign: float = 1.0) -> Finding:
+@check("39", mutant={"scale": 0.5})
+def logistic_loss(scale: float = 1.0) -> Finding:
     """Compare the library's logistic loss with the cross-entropy of the sigmoid, and go where that overflows."""
     z, loss = np.linspace(-15.0, 15.0, 301), LogisticLoss()
-    s = 1.0 / (1.0 + np.exp(-sign * z))
+    s = 1.0 / (1.0 + np.exp(-scale * z))
     worst = slope = 0.0
     for label in (0.0, 1.0):
         y = np.full_like(z, label)
@@ -149,8 +149,8 @@ def _bowl(noise: float, steps: int, release: ReleaseRule, *, d: int, eta: float,
     )
 
 
-@check("41", mutant={"first": 1.0})
-def algorithm_1(first: float = 0.0) -> Finding:
+@check("41", mutant={"noise": 0.5})
+def algorithm_1(noise: float = 1.0, first: float = 0.0) -> Finding:
     """Run algorithm 1 with the library, all iterates and average, and recover start, noise and averaging."""
     T, d, eta, sigma = 50, 60, 0.5, 2.0
     average = _bowl(sigma, T - 1, "average", d=d, eta=eta, seed=41).coef
@@ -158,7 +158,7 @@ def algorithm_1(first: float = 0.0) -> Finding:
     claimed = points[int(first) : int(first) + T].mean(axis=0)
     from_mean, start, farthest = apart(average, claimed), apart(points[0]), longest(points - 1.0)
     drawn = (points[:-1] - points[1:]) / eta - (points[:-1] - 1.0)
-    _, off = measured_noise(drawn, sigma)
+    _, off = measured_noise(drawn, noise * sigma)
     told = f"""From 0, {T} iterates average to the output to {from_mean:.1e}; the noise in {drawn.size} coordinates is
         {off:.1f} standard errors off, and with nothing to project on a point strays {farthest:.1f} from the minimum,
         {math.sqrt(d):.1f} away at first."""

@@ -213,7 +213,7 @@ def seminorm_of_the_data(power: float = 0.5) -> Finding:
     return Finding.judged(holds, told, table=numbers)
 
 
-@check("52", mutant={"dropped": 1.0})
+@check("52", mutant={"dropped": 0.5})
 def components_kept(dropped: float = 0.0) -> Finding:
     """Split a vector along eigenvectors, keep those of positive eigenvalue, and compare with Mv."""
     X, values, vectors, v = _low_rank(52)

@@ -9,10 +9,9 @@ from privet.clipping import Declared
 from privet.lectures import Finding, check, rule
 from privet.lectures.checks.nikolov_descent import LOSS, cube_problem
 from privet.lectures.measures import Vector, listed
-from privet.lectures.noisy_runs import down_a_slope, walk
-from privet.lectures.toy_problems import average_loss, largest_coordinate, pointwise
+from privet.lectures.noisy_runs import down_a_slope, largest_slopes, side_by_side, walk
+from privet.lectures.toy_problems import average_loss, pointwise
 from privet.plan import Meter, gradient_plan
-from privet.problems import RecordProblem
 from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.solvers.gradient import PrivateGradient
 from privet.theory import estimated_gradient_bound, exact_noise, second_moment
@@ -22,21 +21,29 @@ from privet.theory import estimated_gradient_bound, exact_noise, second_moment
 def accuracy_theorem(constant: float = 1.0, full: bool = False) -> Finding:
     """Descend from the ball's centre with the theorem's step size, without and with noise, on two losses."""
     rng, runs, T, R = np.random.default_rng(116), 200 if full else 10, 64, 2.0
-    largest, least = largest_coordinate(T, radius=R)
     cube, lowest = cube_problem(50, 4, seed=116, radius=R)
     shares = {}
-    for name, problem, best, G, d in (("largest", largest, least, 1.0, T), ("logistic", cube, lowest, math.sqrt(5), 5)):
+
+    def largest(sigma: float, eta: float) -> Vector:
+        copies = 10 * runs if sigma else 1
+        ends = side_by_side(
+            largest_slopes, d=T, copies=copies, radius=R, noise=sigma, steps=T - 1, step_size=eta, seed=116
+        )
+        return np.asarray(ends.max(axis=1) + R / math.sqrt(T))
+
+    def logistic(sigma: float, eta: float) -> Vector:
+        def noisy(w: Vector) -> Vector:
+            return cube.plain_gradient(w) + sigma * rng.normal(size=w.size)
+
+        ends = [
+            walk(noisy, size=5, steps=T - 1, step_size=eta, domain=cube.domain) for _ in range(runs if sigma else 1)
+        ]
+        return np.array([average_loss(cube, end) - lowest for end in ends])
+
+    for name, run, G, d in (("largest", largest, 1.0, T), ("logistic", logistic, math.sqrt(5), 5)):
         for sigma in (0.0, 0.3, 1.0):
-
-            def noisy(w: Vector, at: RecordProblem = problem, s: float = sigma) -> Vector:
-                return at.plain_gradient(w) + s * rng.normal(size=w.size)
-
             moment = second_moment(steps=T, lipschitz=G, d=d, noise_stddev=sigma)
-            eta = R / math.sqrt(moment * T)
-            excess = [
-                average_loss(problem, walk(noisy, size=d, steps=T - 1, step_size=eta, domain=problem.domain)) - best
-                for _ in range(runs if sigma else 1)
-            ]
+            excess = run(sigma, R / math.sqrt(moment * T))
             claimed = constant * estimated_gradient_bound(steps=T, distance=R, second_moment=moment).value
             shares[f"share_{name}_{sigma:g}".replace(".", "_")] = float(np.mean(excess)) / claimed
     told = f"""The mean excess is {listed(shares.values(), ".3f")} of RB/sqrt(T), for the largest coordinate and a

@@ -49,7 +49,7 @@ def binary_risk(wrong: float = 1.0) -> Finding:
     return Finding.judged(holds, told, largest_difference=off, allowed=gap, risk_of_the_concept=empirical[0])
 
 
-@check("104", mutant={"baseline": 0.0})
+@check("104", mutant={"baseline": 0.5})
 def agnostic_learning(baseline: float = 1.0, full: bool = False) -> Finding:
     """Learn a threshold from labels of which two in five are wrong, by least empirical risk, many times over."""
     rng, trials = np.random.default_rng(104), 5_000 if full else 100
@@ -152,15 +152,15 @@ def best_separator(counted: float = 1.0) -> Finding:
     return Finding.judged(above.max() > 1e-9 and bool(low.any()) and slope == 0, told, table=numbers)
 
 
-@check("108", mutant={"sign": -1.0})
-def logistic_loss(sign: float = 1.0) -> Finding:
+@check("108", mutant={"scale": 0.5})
+def logistic_loss(scale: float = 1.0) -> Finding:
     """Compare ln(1 + e^{-yz}) with the library's loss under both ways to write labels, and with -ln P(predict y)."""
     z = np.concatenate([np.linspace(-30, 30, 241), [-700.0, 700.0]])
     off = alike = surprise = 0.0
     for y in (-1.0, 1.0):
         signed = SIGNED.value(z, y)
         other = LogisticLoss(labels="zero_one").value(z, (y + 1) / 2)
-        printed = np.log1p(np.exp(-sign * y * z[:-2]))
+        printed = np.log1p(np.exp(-scale * y * z[:-2]))
         off = max(off, float((np.abs(signed[:-2] - printed) / printed).max()))
         alike = max(alike, float(np.abs(signed - other).max()))
         surprise = max(surprise, float(np.abs(signed[:-2] + np.log(expit(y * z[:-2]))).max()))

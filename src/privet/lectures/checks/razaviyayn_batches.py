@@ -24,10 +24,10 @@ from privet.solvers import dp_sgd, output_perturbation
 from privet.theory import ApproximateDP, GaussianDP, lipschitz_lower_bound
 
 
-@check("90", mutant={"poisson": 1.0})
-def divisor_of_a_batch(poisson: float = 0.0) -> Finding:
+@check("90", mutant={"divisor": 0.5})
+def divisor_of_a_batch(divisor: float = 1.0, poisson: float = 0.0) -> Finding:
     """Compute the exact delta of a mean over the batch, as printed, for batches of fixed size and for Poisson ones."""
-    sizes = {m: divided_by_fixed_size(batch=m) for m in (1, 10, 50, 500)}
+    sizes = {m: divided_by_fixed_size(batch=m, divisor=divisor) for m in (1, 10, 50, 500)}
     share = max(leak.true / leak.accountant for leak in sizes.values())
     least = min(leak.true / leak.accountant for leak in sizes.values())
     often, rarely = divided_by_realised_size(rate=0.05), divided_by_realised_size(rate=0.01)

@@ -128,7 +128,7 @@ def best_iterate_instead(constant: float = 1.0) -> Finding:
     return Finding.judged(holds, told, within=True, largest_share=max(shares), refused_for_nothing=refused)
 
 
-@check("29", mutant={"start": 3.0})
+@check("29", mutant={"start": 2.0})
 def beyond_convex(start: float = 1.0) -> Finding:
     """Descend on z²/(1 + z²), which is convex only near 0, from where the needed inequality holds."""
     loss = CustomLoss(

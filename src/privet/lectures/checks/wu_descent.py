@@ -23,8 +23,8 @@ from privet.solvers.plain_descent import projected_gradient_descent
 from privet.sums import record_sum
 
 
-@check("01", mutant={"sign": -1.0})
-def algorithm_1(sign: float = 1.0) -> Finding:
+@check("01", mutant={"factor": 0.5})
+def algorithm_1(factor: float = 1.0) -> Finding:
     """Run algorithm 1 on a quadratic in a box, step by step against the library."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
@@ -33,7 +33,7 @@ def algorithm_1(sign: float = 1.0) -> Finding:
     w, visited = np.zeros(3), []
     for _ in range(T):
         visited.append(w)
-        w = np.clip(w - sign * eta * X.T @ (X @ w - y) / 30, -0.2, 0.2)
+        w = np.clip(w - factor * eta * X.T @ (X @ w - y) / 30, -0.2, 0.2)
     by_hand = np.mean(visited, axis=0)
     by_library = projected_gradient_descent(problem, steps=T - 1, step_size=eta).released
     off = apart(by_hand, by_library)

@@ -79,10 +79,13 @@ def mean_iterate(
     moves = np.exp(-0.5 * ((z - centre[:, None]) / noise) ** 2)
     moves /= moves.sum(axis=1, keepdims=True)
     total, power = np.zeros(len(z)), np.eye(len(z))  # Σ_{t<k} P^t z and P^k, doubled along the bits of `steps`
-    for bit in f"{steps:b}":
-        total, power = total + power @ total, power @ power
+    bits = f"{steps:b}"
+    for place, bit in enumerate(bits, start=1):
+        total = total + power @ total
+        power = power @ power if 1 < place < len(bits) else power  # at first it is 1, and after the last not needed
         if bit == "1":
-            total, power = z + moves @ total, moves @ power
+            total = z + moves @ total
+            power = moves @ power if place < len(bits) else power
     return float(total[np.argmin(np.abs(z))]) / steps
 
 

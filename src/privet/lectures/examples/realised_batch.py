@@ -82,8 +82,10 @@ def divided_by_expected_size(n: int = 1000, rate: float = 0.05, noise: float = 1
     return _leak(present, without, rate, noise, epsilon)
 
 
-def divided_by_fixed_size(n: int = 1000, batch: int = 50, noise: float = 1.0, epsilon: float = 1.0) -> Leak:
-    """Return the same for `batch` of n records without replacement, one replaced, divided by `batch`.
+def divided_by_fixed_size(
+    n: int = 1000, batch: int = 50, noise: float = 1.0, epsilon: float = 1.0, *, divisor: float = 1.0
+) -> Leak:
+    """Return the same for `batch` of n records without replacement, one replaced, divided by `divisor` × `batch`.
 
     The others' gradients are those of the record that goes, where the lemma of amplification is an equality.
 
@@ -92,7 +94,7 @@ def divided_by_fixed_size(n: int = 1000, batch: int = 50, noise: float = 1.0, ep
     True
     """
     rate = batch / n
-    moved = (np.array([0.0, 2.0 / noise]), np.array([1.0 - rate, rate]))
+    moved = (np.array([0.0, 2.0 / (divisor * noise)]), np.array([1.0 - rate, rate]))
     kept = (np.zeros(1), np.ones(1))
     step = Gaussian(noise_multiplier=noise).without_replacement(batch=batch, records=n)
     true = max(_delta(moved, kept, epsilon), _delta(kept, moved, epsilon))
