@@ -86,12 +86,12 @@ class ClassRates:
             second = expected_rate(0.5 + float(noisy[0]) / total, scale / total)
             return np.array([1 - second, second])
         total = max(total, float(noisy.sum()))
-        rates = np.array([expected_rate(float(each) / total, scale / total) for each in noisy])
+        rates = np.array([expected_rate(float(each) / total, scale / total, self.classes) for each in noisy])
         return np.asarray(rates / rates.sum())
 
 
-def expected_rate(noisy: float, scale: float) -> float:
-    """The mean of a rate after it was seen with Laplace noise of that scale; public.
+def expected_rate(noisy: float, scale: float, classes: int = 2) -> float:
+    """The mean of a rate, one of so many, after it was seen with Laplace noise of that scale; public.
 
     It has the least expected log-loss of all constants. Where noise buries a rate, it is a part of the noise's scale,
     as rare labels are common.
@@ -102,6 +102,7 @@ def expected_rate(noisy: float, scale: float) -> float:
     (0.3, 0.0024)
     """
     rates, both = expit(_ODDS), expit(_ODDS) * expit(-_ODDS)  # of which the second is also dp/d(log odds)
-    log = np.log(both + both**_RARE / beta(_RARE, _RARE)) - np.abs(noisy - rates) / scale
+    any_ = both * (classes - 1) * expit(-_ODDS) ** (classes - 2)  # if all ways to share 1 among them are as likely
+    log = np.log(any_ + both**_RARE / beta(_RARE, _RARE)) - np.abs(noisy - rates) / scale
     weight = np.exp(log - log.max())
     return float(weight @ rates / weight.sum())
