@@ -42,7 +42,7 @@ _LOCATION = (20.0, 0.03, 0.15)
 _RATE = (150.0, 0.03, 0.3)
 _SPREAD = (12.0, 0.01, 0.1)
 _CHOICE = (20.0, 0.05, 0.2)
-_SETTLE = (50.0, 0.03, 0.2)
+_SETTLE: dict[Task, tuple[float, float, float]] = {"regression": (25.0, 0.03, 0.12), "quantile": (50.0, 0.03, 0.2)}
 # Effective sample size from which a descent finds the constant as well, to what a record's slope is cut, and the reach.
 _SETTLED: dict[Task, tuple[float, float, float]] = {
     "regression": (200.0, 0.15, 20.0),
@@ -221,7 +221,7 @@ def settling_for(model: "PrivateLinearModel", loss: Loss, count: float, effectiv
     if known is None or effective >= known[0] or not model.fit_intercept or model.solver != "auto":
         return None
     rare = _rare(model._level) if model._task == "quantile" else 1.0  # type: ignore[attr-defined]  # a regressor
-    epsilon = draw_epsilon(_SETTLE, model, count, effective, rare)
+    epsilon = draw_epsilon(_SETTLE[model._task], model, count, effective, rare)
     clip, reach = min(known[1], loss.lipschitz() or math.inf), min(known[2] / effective, 1.0)
     return Settling(epsilon=epsilon, clip=clip, reach=reach)
 
