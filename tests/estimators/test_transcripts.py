@@ -341,7 +341,9 @@ def check_draws(model: Any, kind: str, patch: pytest.MonkeyPatch, names: set[str
                 assert max(apart) - min(apart) <= width, name
                 most[name] = max(most[name], max(apart) - min(apart))
     assert set(most) == names
-    assert all(moved > 0 for moved in most.values())
+    # of squared errors both labels are further off than a slope is cut to, so that all scores move alike
+    alike = {"constant beside slopes"} if isinstance(model, LinearRegression) else set()
+    assert all(moved > 0 for name, moved in most.items() if name not in alike)
 
 
 LINED = {"part kept", "constant beside slopes"}
