@@ -32,7 +32,7 @@ _NARROW = 20  # columns up to which slopes are taken to be spread over direction
 _FREE = 10.0  # directions, at most, whose noise is taken off the slopes: beyond, features have few that count
 # Records × epsilon of a release, and the least and the most of epsilon for it; rates of narrow tables, of wide ones.
 _RATES = ((30.0, 0.02, 0.25), (15.0, 0.02, 0.25))
-_SEVERAL = (150.0, 0.03, 0.2)  # and of several classes
+_SEVERAL = (90.0, 0.03, 0.13)  # and of several classes
 _CHOICE = (80.0, 0.05, 0.5)
 _ROUND = 0.7  # length of most rows
 # Part of a wide table's scores that is kept if slopes are as long as noise; and more, a deviation that they are longer.

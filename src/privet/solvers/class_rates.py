@@ -19,6 +19,8 @@ from privet.privacy import Neighbours, sensitivity_factor
 _STEP = 0.5
 _BITS = 12  # a scale of noise is at least 2¹² lattice steps
 _RARE = 0.2  # a rate may be anything before it is seen, or is Beta(_RARE, _RARE), where extreme ones are likely
+# Or all rates are Dirichlet of so much each; and how much likelier the former is: of two, where all are alike, of more.
+_USUAL = ((1.0, 1.0), (2.0, 0.2))
 _ODDS = np.linspace(-40.0, 40.0, 1_601)  # logarithms of odds that it may have
 
 
@@ -102,7 +104,8 @@ def expected_rate(noisy: float, scale: float, classes: int = 2) -> float:
     (0.3, 0.0024)
     """
     rates, both = expit(_ODDS), expit(_ODDS) * expit(-_ODDS)  # of which the second is also dp/d(log odds)
-    any_ = both * (classes - 1) * expit(-_ODDS) ** (classes - 2)  # if all ways to share 1 among them are as likely
-    log = np.log(any_ + both**_RARE / beta(_RARE, _RARE)) - np.abs(noisy - rates) / scale
+    (own, odd), others = _USUAL[classes > 2], classes - 1
+    usual = rates**own * expit(-_ODDS) ** (own * others) / beta(own, own * others)
+    log = np.log(usual + odd * both**_RARE / beta(_RARE, _RARE)) - np.abs(noisy - rates) / scale
     weight = np.exp(log - log.max())
     return float(weight @ rates / weight.sum())
