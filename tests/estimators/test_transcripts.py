@@ -387,17 +387,25 @@ def test_one_record_moves_no_draw_by_more_than_is_planned(
 
 
 @pytest.mark.medium
-def test_losses_that_are_not_cut_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test above fails if a record's losses count three times in the choice of what to keep."""
-    right = linear_model.LinearModel.slope_sum
+@pytest.mark.parametrize(
+    ("draw", "name"), [(keeping.Keeping, "part kept"), (settling.Settling, "constant beside slopes")]
+)
+def test_losses_that_are_not_cut_are_caught(draw: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above fails if a record's losses count three times in the choice of what to keep, or of the constant."""
+    right, run = linear_model.LinearModel.slope_sum, draw.run
 
     def thrice(self: Any, *given: Any, **more: Any) -> Any:
         total = right(self, *given, **more)
         return replace(total, units=3 * total.units)
 
-    monkeypatch.setattr(linear_model.LinearModel, "slope_sum", thrice)
+    def mutant(*given: Any) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(linear_model.LinearModel, "slope_sum", thrice)
+            return run(*given)
+
+    monkeypatch.setattr(draw, "run", mutant)
     model = HuberRegressor(0.5, target_range=(-9, 9), bounds=(-4, 4), random_state=1, max_iter=2)
-    with pytest.raises(AssertionError, match="part kept"):
+    with pytest.raises(AssertionError, match=name):
         check_draws(model, "records", monkeypatch, DRAWN["robust"][3])
 
 
