@@ -229,8 +229,7 @@ def outlined(
             begun = anchor is not None or rate_draw > 0
             keeping = keeping_for(model, count, effective, centred=centring is not None, begun=begun)
             settling = settling_for(model, loss, count, effective)
-    last += () if keeping is None else (keeping.release(),)
-    last += () if settling is None else (settling.release(),)
+    last += tuple(each.release() for each in (keeping, settling) if each is not None)
     last += () if classes is None else classes.releases()
     columns = facts.shape[0]
     solver = solver_of(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
