@@ -54,6 +54,8 @@ def constant(*, dev: bool) -> list[Case]:
             epsilons=EPSILONS,
             relations=("replace_one",),
             share=1.0 if way == "declared" else 0.2,
+            private=True,
+            ends=ESTIMATORS[name][2].get("target_range") if way == "declared" else None,
         )
         for name, words, rows, way in ways
     ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from accuracy_bars import bars, show
+from accuracy_private import best_private
 from accuracy_runs import summary
 from accuracy_tall import MOST
 
@@ -34,7 +35,10 @@ and bootstraps of their training rows. "Below": share of runs below the constant
 
 Every estimator in its own score (accuracy, R², D² for counts and quantiles) on tables made up anew for each run, eight
 columns, beside the constant of the training rows (commonest class, mean, quantile). Of each estimator, number of rows
-and ε: the worst mean over three strengths of the signal, ranges declared and learnt; and the worst run.""",
+and ε: the worst mean over three strengths of the signal, ranges declared and learnt; and the worst run. The "private
+constant" is one learnt with all of the budget, by the best of several mechanisms (a vote; a quantile or a rate by an
+exponential mechanism; a mean with Laplace or Gaussian noise; an interval first), found with hindsight: where it is far
+below the constant, next to nothing can be told, and no private model is better unless its prior is lucky.""",
 }
 
 
@@ -151,9 +155,16 @@ def _constant(rows: Sequence[Results]) -> str:
         worst = max(found, key=lambda row: row["guess"] - row["score"])
         low = max(row["lost"] for row in found)
         gap = worst["score"] - worst["guess"]
-        lines.append([name, f"{size:,}", f"{epsilon:g}", f"{gap:+.3g}", worst["setting"], f"{-low:+.3g}"])
-    heads = ["estimator", "rows", "ε", "worst mean less the constant", "where", "worst run less the constant"]
+        line = [name, f"{size:,}", f"{epsilon:g}", f"{gap:+.3g}", worst["setting"], _gap(best_private(worst), worst)]
+        behind = [row["score"] - best for row in found if (best := best_private(row)) is not None]
+        lines.append([*line, f"{min(behind):+.3g}" if behind else "–", f"{-low:+.3g}"])
+    heads = ["estimator", "rows", "ε", "worst mean less the constant", "where", "private constant there"]
+    heads += ["worst mean less the private constant", "worst run less the constant"]
     return markdown(heads, lines)
+
+
+def _gap(value: float | None, row: Results) -> str:
+    return "–" if value is None else f"{value - row['guess']:+.3g}"
 
 
 def _tall(found: Results | None) -> list[str]:

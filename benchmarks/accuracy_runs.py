@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from accuracy_private import private_constants
 from accuracy_tables import Table
 from scipy.special import logit
 from sklearn.linear_model import LogisticRegression as PlainLogistic
@@ -50,6 +51,8 @@ class Case:
     relations: tuple[Neighbours, ...] = BOTH
     share: float = 1.0  # of the section's runs
     probabilities: bool = False
+    private: bool = False  # whether private constants are measured beside it
+    ends: tuple[float, float] | None = None  # the target's declared range, for those
     balanced: bool = False  # classes count alike when probabilities are measured, as they do in the fit
 
 
@@ -128,6 +131,8 @@ def _one(case: Case, table: Table, relation: Neighbours, epsilon: float) -> dict
     score = model.score(table.raw_test) if isinstance(model, TableModel) else model.score(table.X_test, table.y_test)
     said = any(issubclass(w.category, UserWarning) for w in told)
     found = {"score": float(score), "guess": guess, "warned": float(said), "cpu": spent, "failed": 0.0}
+    if case.private:
+        found |= private_constants(model, table, epsilon, relation, case.ends)
     return found | (probabilities(model, table, balanced=case.balanced) if case.probabilities else {})
 
 

@@ -49,17 +49,17 @@ def test_bounds_a_thousand_times_too_wide_cost_little_with_three_hundred_rows() 
 
 
 def test_columns_of_unlike_scale_in_one_wide_box_are_seen_with_three_hundred_rows() -> None:
-    """Each finds its own range inside, without a word; with `bounds_exact` the box is the scale, and R² near 0."""
+    """At epsilon 2 each finds its range inside, without a word; with `bounds_exact` the box is the scale: R² near 0."""
     rng = np.random.default_rng(4)
     rows = rng.normal(size=(300, 5)) * [1, 3, 0.5, 10, 2] + [0, 5, 0, 20, -3]
     target = (rows - [0, 5, 0, 20, -3]) / [1, 3, 0.5, 10, 2] @ [1, 0.5, 0, 0, 0.3] + 0.5 * rng.normal(size=300)
     scores = {}
     for exact in (False, True):
         known: dict[str, Any] = {"bounds": (-40_000, 60_000), "target_range": (-5, 5), "bounds_exact": exact}
-        fits = [LinearRegression(1.0, random_state=seed, **known).fit(rows, target) for seed in range(5)]
+        fits = [LinearRegression(2.0, random_state=seed, **known).fit(rows, target) for seed in range(5)]
         scores[exact] = np.median([fit.score(rows, target) for fit in fits])
-    assert scores[False] > 0.3
-    assert scores[True] < 0.1
+    assert scores[False] > 0.5
+    assert scores[True] < 0.2
 
 
 @pytest.mark.parametrize("kind", ["labels", "numbers"])

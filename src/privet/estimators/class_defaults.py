@@ -25,17 +25,22 @@ if TYPE_CHECKING:
     from privet.estimators.preparing import Records
 
 # Records × epsilon, as it is if a record is replaced, below which only the constant is learnt; of two classes, of more.
-_ALONE = (60.0, 75.0)
+_ALONE = (60.0, 150.0)
 _KEPT = 1_000.0  # effective sample size from which nothing is drawn of several classes
 _MANY = 8  # classes beyond which a constant is no better than what noise leaves, and nothing is drawn
 _NARROW = 20  # columns up to which slopes are taken to be spread over directions alike
 _FREE = 10.0  # directions, at most, whose noise is taken off the slopes: beyond, features have few that count
 # Records × epsilon of a release, and the least and the most of epsilon for it; rates of narrow tables, of wide ones.
 _RATES = ((30.0, 0.02, 0.25), (15.0, 0.02, 0.25))
+_SEVERAL = (90.0, 0.03, 0.13)  # and of several classes
 _CHOICE = (80.0, 0.05, 0.5)
 _ROUND = 0.7  # length of most rows
 # Part of a wide table's scores that is kept if slopes are as long as noise; and more, a deviation that they are longer.
 _TEMPERED = (0.35, 0.25)
+# Effective sample size a column below which more than noise is taken off the slopes of a narrow table, and how many
+# times as much at most: with probabilities, with margins.
+_SURE, _LONGER = 4.5, (1.5, 2.5)
+_SHY = 0.25  # and of several classes, if slopes are as long as noise
 _BACK = 0.5  # of the rates' constant, at most, for what was taken off it
 _STEPS = 1_000  # of one's own, beyond which slopes are not shrunk: how much noise they have takes long to find
 _HINGED = 0.4  # of the noise of margins, which is pulled back where they are wide enough
@@ -66,14 +71,15 @@ class ClassDraws:
         """What is kept of θ, which was found from `start`: less of it where noise is much of it; and the choice."""
         if self.taken and isinstance(solver, DPSGD) and solver.steps <= _STEPS:
             theta = self._shrunk(theta, start, solver, meter)
-        return theta if self.choice is None else self.choice.run(problem, theta, constant, meter)
+        return theta if self.choice is None else self.choice.run(problem, theta, constant, meter, start=start)
 
     def _shrunk(self, theta: Vector, start: Vector | None, solver: DPSGD, meter: Meter) -> Vector:
         """θ with less of its slopes, and a constant that fits them; public."""
-        if self.tempered and start is not None:
+        if self.tempered:
             part = tempered_part(theta[:-1], solver, meter)
             found = part * theta
-            found[-1] += _BACK * (1 - part) ** 2 * start[-1]
+            if start is not None:
+                found[-1] += _BACK * (1 - part) ** 2 * start[-1]
             return found
         part = kept_part(theta[:-1], self.taken, solver, meter)
         found = part * theta
@@ -88,13 +94,7 @@ def kept_part(slopes: Vector, taken: float, solver: DPSGD, meter: Meter) -> floa
     gradients are cut so hard that only labels are left of them. In a direction that rows spread in by much, as in wide
     tables, slopes are surer than their length says; so no more than a few directions' noise is taken off.
     """
-    outputs = slopes.shape[1] if slopes.ndim == 2 else 1
-    pull = 0.0
-    if outputs > 1:
-        cut = min((solver.clip or 1.0) / _LEFT, 1.0)
-        pull = cut * (1 - 1 / outputs) / outputs * _ROUND**2 / len(slopes)
-    noise = noise_gain(solver, pull=pull) * meter.noise_stddev("gradients") / meter.plan.batch_size("gradients")
-    lost = taken * min(float(len(slopes)), _FREE) * outputs * noise**2
+    lost = taken * min(float(len(slopes)), _FREE) * _outputs(slopes) * _noise(slopes, solver, meter) ** 2
     return max(0.0, 1 - lost / max(float(np.square(slopes).sum()), 2.0**-1000))
 
 
@@ -105,10 +105,23 @@ def tempered_part(slopes: Vector, solver: DPSGD, meter: Meter) -> float:
     constant too far towards the commoner class. By how many standard deviations slopes are longer than noise says
     what there was to learn, and how far all of θ is taken back, by which hardly a prediction changes.
     """
-    noise = noise_gain(solver) * meter.noise_stddev("gradients") / meter.plan.batch_size("gradients")
-    columns = len(slopes)
-    beyond = (float(np.square(slopes).sum()) / (columns * noise**2) - 1) * math.sqrt(columns / 2)
-    return min(max(_TEMPERED[0] + _TEMPERED[1] * beyond, _TEMPERED[0]), 1.0)
+    noise, size = _noise(slopes, solver, meter), len(slopes) * _outputs(slopes)
+    beyond = (float(np.square(slopes).sum()) / (size * noise**2) - 1) * math.sqrt(size / 2)
+    least = _TEMPERED[0] if _outputs(slopes) == 1 else _SHY
+    return min(max(least + _TEMPERED[1] * beyond, least), 1.0)
+
+
+def _outputs(slopes: Vector) -> int:
+    return slopes.shape[1] if slopes.ndim == 2 else 1
+
+
+def _noise(slopes: Vector, solver: DPSGD, meter: Meter) -> float:
+    """The standard deviation of what noise adds to a slope; of several classes, residuals pull it back."""
+    outputs, pull = _outputs(slopes), 0.0
+    if outputs > 1:
+        cut = min((solver.clip or 1.0) / _LEFT, 1.0)
+        pull = cut * (1 - 1 / outputs) / outputs * _ROUND**2 / len(slopes)
+    return noise_gain(solver, pull=pull) * meter.noise_stddev("gradients") / meter.plan.batch_size("gradients")
 
 
 def seen_votes(epsilon: float, count: float, neighbours: Neighbours) -> float:
@@ -138,19 +151,26 @@ def class_draws_for(
 
     Of two classes, where a vote is cheap, slopes are kept in part; of more, a draw says whether to keep them.
     """
-    if model._task != "binary" or size.weighted or size.classes > _MANY or centring is None:
+    if model._task != "binary" or size.weighted or centring is None:
         return None
     whitened = whitener is not None
     narrow, seen = size.columns <= _NARROW, seen_votes(model.epsilon, count, model.neighbours)
     taken = (1.0 if model._calibrates else _HINGED) * (not whitened and not model.alpha)  # a penalty pulls back, too
     if size.classes == 2:
+        if narrow:  # where a column hardly stands out, slopes that are longer than noise are mostly longer by chance
+            each = effective / (size.columns + 1)
+            taken *= min(max(_SURE / max(each, 2.0**-20), 1.0), _LONGER[not model._calibrates])
         rates = _part(_RATES[not narrow], model.epsilon, seen)
         tempered = not narrow and taken == 1
         return None if whitened else ClassDraws(rates=rates, choice=None, taken=taken, tempered=tempered)
+    tempered = not narrow and taken == 1
+    if size.classes > _MANY:
+        return ClassDraws(rates=0.0, choice=None, taken=taken, tempered=True) if tempered else None
     if effective >= _KEPT:
         return None
     choice = ClassChoice(epsilon=_part(_CHOICE, model.epsilon, seen), classes=size.classes)
-    return ClassDraws(rates=0.0, choice=choice, taken=taken * narrow)
+    rates = _part(_SEVERAL, model.epsilon, seen)
+    return ClassDraws(rates=rates, choice=choice, taken=taken * (narrow or tempered), tempered=tempered)
 
 
 def _part(wanted: tuple[float, float, float], epsilon: float, seen: float) -> float:

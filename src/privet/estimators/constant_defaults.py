@@ -11,6 +11,7 @@ from privet.data import one_row_each
 from privet.estimators.bending import keep_scaling
 from privet.estimators.class_defaults import lone_class
 from privet.estimators.defaults import Task
+from privet.losses import Loss
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import given_scaling, scaling_from
 from privet.privacy import sensitivity_factor
@@ -18,6 +19,7 @@ from privet.solvers.class_choice import ClassVote
 from privet.solvers.class_rates import ClassRates
 from privet.solvers.constant_draws import IntervalDraw, MeanDraw, QuantileDraw
 from privet.solvers.keeping import Keeping
+from privet.solvers.settling import Settling
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
 
 ConstantDraw = MeanDraw | QuantileDraw | ClassRates | ClassVote
 CONSTANT = "constant"
-# Effective sample size, and that a column, below both of which only the constant is learnt; a regression is Huber's.
-_FEW: dict[Task, tuple[float, float]] = {"regression": (20.0, 2.0), "quantile": (20.0, 2.0), "counts": (36.0, 4.0)}
+# Effective sample size, and that a column, below both of which only the constant is learnt: of squared errors, others.
+_LOYAL = 20.0, 2.0
+_FEW: dict[Task, tuple[float, float]] = {"regression": (35.0, 4.0), "quantile": (35.0, 4.0), "counts": (60.0, 7.0)}
 # Effective sample size from which a histogram of targets does better than draws.
 _ANCHORED: dict[Task, float] = {"regression": 70.0, "quantile": 300.0, "counts": 300.0}
 _ONE_SIDED = 1.43  # times as much, where a record is not replaced
@@ -36,9 +39,15 @@ _KEPT = 1_000.0, 150.0  # and that from which all of the slopes are kept, and th
 _REACH = (20.0, 0.03, 0.2)
 _ANYWHERE = (30.0, 0.03, 0.2)  # of an interval where no range is declared
 _LOCATION = (20.0, 0.03, 0.15)
-_RATE = (60.0, 0.03, 0.25)
+_RATE = (150.0, 0.03, 0.3)
 _SPREAD = (12.0, 0.01, 0.1)
 _CHOICE = (20.0, 0.05, 0.2)
+_SETTLE: dict[Task, tuple[float, float, float]] = {"regression": (25.0, 0.03, 0.12), "quantile": (50.0, 0.03, 0.2)}
+# Effective sample size from which a descent finds the constant as well, to what a record's slope is cut, and the reach.
+_SETTLED: dict[Task, tuple[float, float, float]] = {
+    "regression": (200.0, 0.15, 20.0),
+    "quantile": (2_000.0, 1.0, 2_000.0),
+}
 _SPENT = 0.5 / (0.2**2 + 0.15**2 + 0.1**2 + 0.2**2)  # at most, of what sums could have had, on all of them
 _ROOM = 3.3  # half the range, in distances from the location that two thirds are within
 _LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, where no range is declared
@@ -87,7 +96,7 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     if model._task == "binary":
         vote = lone_class(model, size, count)
         return None if vote is None else Alone(draw=vote)
-    few, each = _FEW[model._task]
+    few, each = _LOYAL if model._loyal else _FEW[model._task]
     draw, hull, worth = model._constant_draw(CONSTANT), model._ends, _worth(model, count)
     if draw is None:
         return None
@@ -204,6 +213,17 @@ def keeping_for(
         return None
     epsilon = draw_epsilon(_CHOICE, model, count, effective)
     return Keeping(epsilon=epsilon, whole=begun, lopsided=lopsided)
+
+
+def settling_for(model: "PrivateLinearModel", loss: Loss, count: float, effective: float) -> Settling | None:
+    """How the constant is settled once slopes are found; None where there is enough for a descent to find it."""
+    known = _SETTLED.get(model._task)
+    if known is None or effective >= known[0] or not model.fit_intercept or model.solver != "auto":
+        return None
+    rare = _rare(model._level) if model._task == "quantile" else 1.0  # type: ignore[attr-defined]  # a regressor
+    epsilon = draw_epsilon(_SETTLE[model._task], model, count, effective, rare)
+    clip, reach = min(known[1], loss.lipschitz() or math.inf), min(known[2] / effective, 1.0)
+    return Settling(epsilon=epsilon, clip=clip, reach=reach)
 
 
 def few_sentence(effective: float, *, declared: bool) -> str:

@@ -262,6 +262,8 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         if outline.keeping is not None:
             keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
             result = replace(result, coef=keeping.run(problem, result.coef, meter))
+        if outline.settling is not None:
+            result = replace(result, coef=outline.settling.run(problem, result.coef, unit, meter))
         if outline.classes is not None:
             result = replace(result, coef=outline.classes.kept(problem, result.coef, start, solver, unit, meter))
         if outline.final is not None and isinstance(self, WithIntervals) and not isinstance(problem, GroupedProblem):

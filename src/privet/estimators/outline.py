@@ -16,6 +16,7 @@ from privet.estimators.constant_defaults import (
     keeping_for,
     only_constant,
     rate_epsilon,
+    settling_for,
 )
 from privet.estimators.defaults import LITTLE, PLENTY, calibration_for, constant_weight
 from privet.estimators.doubts import blind_sentence, is_blind
@@ -44,6 +45,7 @@ from privet.problems import Facts
 from privet.problems.facts import public_count
 from privet.solvers import NewtonInference, Recalibration, Solver
 from privet.solvers.keeping import Keeping
+from privet.solvers.settling import Settling
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -101,6 +103,7 @@ class Outline:
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
     keeping: Keeping | None = None
+    settling: Settling | None = None
     classes: ClassDraws | None = None
     anchor: Anchor | None = None
     alone: Alone | None = None  # what is drawn, if only a constant is learnt
@@ -217,7 +220,7 @@ def outlined(
     first += model._own_releases(of_share, size.classes, rate_draw)
     for turn in (centring, whitener):
         first += () if turn is None else turn.releases(of_share)
-    calibration = keeping = None
+    calibration = keeping = settling = None
     if final is None and rate == 1:
         calibration = _calibration(model, loss, effective) if whitener is not None else None
         if calibration is not None:
@@ -225,7 +228,8 @@ def outlined(
         elif draws and model._task != "binary":
             begun = anchor is not None or rate_draw > 0
             keeping = keeping_for(model, count, effective, centred=centring is not None, begun=begun)
-    last += () if keeping is None else (keeping.release(),)
+            settling = settling_for(model, loss, count, effective)
+    last += tuple(each.release() for each in (keeping, settling) if each is not None)
     last += () if classes is None else classes.releases()
     columns = facts.shape[0]
     solver = solver_of(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
@@ -234,7 +238,7 @@ def outlined(
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
     found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
-    found |= {"classes": classes, "rate": rate, "ranging": ranging, "columns": columns}
+    found |= {"settling": settling, "classes": classes, "rate": rate, "ranging": ranging, "columns": columns}
     blind = is_blind(model, known, centring, found=anchor or target)
     return Outline(plan=plan, budget=budget, effective=effective, blind=blind, **found)
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _OCTAVES = 5  # of norms about the mean, below the largest
 _FAR = 12  # of norms before, as declared ranges may be a thousand times too wide
 _RUN = 2  # octaves that most norms of a table are in
-_SURELY = 3.0  # standard deviations that rows in such a run must be, to be found there far below the largest norm
+_SURELY = 3.0  # standard deviations that rows in such a run must be, to be found there far below the largest norm,
+_LIKELIER = 7.0  # and the logarithm of how much likelier that must be than that they are near it
 _UNSEEN = 0.5  # of the largest norm, where norms cannot be told from noise
 _CLEARLY = 1.0  # standard deviations
 _BESIDE = 0.5  # length of the constant beside a row whose mean is taken, in lengths of a row
@@ -139,8 +140,9 @@ def _edges(top: float, fineness: int, octaves: int = _OCTAVES) -> Vector:
 def _far_below(counts: Vector, count: float, stddev: float, fineness: int) -> tuple[int, bool]:
     """The bin that most rows begin at, if that is an eighth of the largest norm or less, else 0; and if it is sure.
 
-    Most rows are in a run of bins, where few are above it. Sure is what stands out of the noise, and out of the best
-    run further up. Post-processing.
+    Most rows are in a run of bins, where few are above it. If they are in one of two runs, whose noisy counts differ by
+    D, the logarithm of how much likelier one is than the other is D · rows ÷ the noise's variance. Sure is what is far
+    likelier, and stands out of the noise by itself. Post-processing.
     """
     width = _RUN * fineness
     held = np.convolve(counts, np.ones(width), mode="valid")
@@ -149,7 +151,7 @@ def _far_below(counts: Vector, count: float, stddev: float, fineness: int) -> tu
     more = float(held[place] - held[:far].max())
     if held[place] < count / 2 or more < 0:
         return 0, False
-    return place, bool(held[place] > _SURELY * noise and more > math.sqrt(2) * noise)
+    return place, bool(held[place] > _SURELY * noise and more * count > _LIKELIER * noise**2)
 
 
 def _histogram(norms: Vector, edges: Vector) -> IntArray:

@@ -21,7 +21,6 @@ from privet.preprocessing.tails import Root, root_for
 from privet.privacy import Neighbours
 from privet.randomness import Random, why_invalid
 
-_NARROWER = 0.25  # part of a declared range below which the range that was learnt inside is used
 _FEW, _MANY = 40.0, 200.0  # records a standard deviation from which bins are worth having once, and twice
 
 
@@ -54,7 +53,7 @@ class RangeFinder:
     """How ranges of columns will be learnt: a histogram of octaves, then `rounds` of equal bins of what was found.
 
     `hulls` are declared ranges, one a column (None: there is none). What is learnt stays inside, and is used only where
-    it is clearly narrower; else the declared one is. With `shy`, a range that does not stand out of the noise is as
+    it is so much `narrower`; else the declared one is. With `shy`, a range that does not stand out of the noise is as
     small as it may well be: of a target, one that is far too wide makes predictions absurd, one too narrow near 0. With
     `tails`, long ones are looked for in what the octaves say anyway. `beyond` widths are added at either end of what
     was found: where columns nearly agree, ends that cut them off at different values hide what they differ by.
@@ -75,6 +74,7 @@ class RangeFinder:
     shy: bool = False
     tails: bool = False
     beyond: float = 0.0
+    narrower: float = 0.25
 
     def __post_init__(self) -> None:
         chosen_columns(self.columns)
@@ -158,7 +158,9 @@ class RangeFinder:
             ]
         sure = [guess.sure for guess in guesses]
         chosen = zip(self.columns, found, hulls, strict=True)
-        ranges = [_inside(self._widened(ends, name in self.log), ends, hull) for name, ends, hull in chosen]
+        ranges = [
+            _inside(self._widened(ends, name in self.log), ends, hull, self.narrower) for name, ends, hull in chosen
+        ]
         return FoundRanges(
             ranges=dict(zip(self.columns, ranges, strict=True)),
             unsure=tuple(name for name, known in zip(self.columns, sure, strict=True) if not known),
@@ -273,11 +275,9 @@ def _proper(low: float, high: float, hull: tuple[float, float] | None, *, log: b
 
 
 def _inside(
-    wide: tuple[float, float], ends: tuple[float, float], hull: tuple[float, float] | None
+    wide: tuple[float, float], ends: tuple[float, float], hull: tuple[float, float] | None, part: float
 ) -> tuple[float, float]:
-    """What was learnt, widened, if nothing was declared or it is much narrower; else that."""
+    """What was learnt, widened, if nothing was declared or it is less than that part of it; else that."""
     if hull is None:
         return wide
-    return (
-        (max(wide[0], hull[0]), min(wide[1], hull[1])) if ends[1] - ends[0] < _NARROWER * (hull[1] - hull[0]) else hull
-    )
+    return (max(wide[0], hull[0]), min(wide[1], hull[1])) if ends[1] - ends[0] < part * (hull[1] - hull[0]) else hull

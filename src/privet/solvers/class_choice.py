@@ -119,14 +119,16 @@ class ClassChoice:
         of = "errors of each class and of parts of the model, in a random choice among them"
         return Release(name=CHOSEN, of=of, bound=bound, mechanism=ExponentialMechanism(epsilon=self.epsilon))
 
-    def run(self, problem: LinearModel, theta: Vector, constant: float, meter: Meter) -> Vector:
+    def run(
+        self, problem: LinearModel, theta: Vector, constant: float, meter: Meter, *, start: Vector | None = None
+    ) -> Vector:
         """What is kept of θ, whose last row is of the constant, which is `constant` in every record; both are public.
 
-        Records must not have weights.
+        `start` is a constant model that θ was found from, if there was one. Records must not have weights.
         """
         plan = meter.plan
         check_problem(plan, problem)
-        bare = np.vstack([np.zeros_like(theta[:-1]), theta[-1:]])
+        bare = np.vstack([np.zeros_like(theta[:-1]), theta[-1:]]) if start is None else start
         points = [*self._constants(bare, constant), *(bare + (theta - bare) * part for part in _PARTS)]
         judged = copy(problem)
         judged.loss = _errors(self.classes)

@@ -19,6 +19,8 @@ from privet.privacy import Neighbours, sensitivity_factor
 _STEP = 0.5
 _BITS = 12  # a scale of noise is at least 2¹² lattice steps
 _RARE = 0.2  # a rate may be anything before it is seen, or is Beta(_RARE, _RARE), where extreme ones are likely
+# Or all rates are Dirichlet of so much each; and how much likelier the former is: of two, where all are alike, of more.
+_USUAL = ((1.0, 1.0), (2.0, 0.2))
 _ODDS = np.linspace(-40.0, 40.0, 1_601)  # logarithms of odds that it may have
 
 
@@ -86,12 +88,12 @@ class ClassRates:
             second = expected_rate(0.5 + float(noisy[0]) / total, scale / total)
             return np.array([1 - second, second])
         total = max(total, float(noisy.sum()))
-        rates = np.array([expected_rate(float(each) / total, scale / total) for each in noisy])
+        rates = np.array([expected_rate(float(each) / total, scale / total, self.classes) for each in noisy])
         return np.asarray(rates / rates.sum())
 
 
-def expected_rate(noisy: float, scale: float) -> float:
-    """The mean of a rate after it was seen with Laplace noise of that scale; public.
+def expected_rate(noisy: float, scale: float, classes: int = 2) -> float:
+    """The mean of a rate, one of so many, after it was seen with Laplace noise of that scale; public.
 
     It has the least expected log-loss of all constants. Where noise buries a rate, it is a part of the noise's scale,
     as rare labels are common.
@@ -102,6 +104,8 @@ def expected_rate(noisy: float, scale: float) -> float:
     (0.3, 0.0024)
     """
     rates, both = expit(_ODDS), expit(_ODDS) * expit(-_ODDS)  # of which the second is also dp/d(log odds)
-    log = np.log(both + both**_RARE / beta(_RARE, _RARE)) - np.abs(noisy - rates) / scale
+    (own, odd), others = _USUAL[classes > 2], classes - 1
+    usual = rates**own * expit(-_ODDS) ** (own * others) / beta(own, own * others)
+    log = np.log(usual + odd * both**_RARE / beta(_RARE, _RARE)) - np.abs(noisy - rates) / scale
     weight = np.exp(log - log.max())
     return float(weight @ rates / weight.sum())

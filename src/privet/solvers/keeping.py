@@ -19,7 +19,7 @@ from privet.solvers.gradient import check_problem
 KEPT = "part kept"
 _PARTS = (0.0, 0.5, 1.0)
 _CUT = 0.2  # of the squared spread of scores: little more than a sign is left of a record's differences
-_DISLIKE = (0.0, 1.0, 1.0)  # logarithms of odds: what nothing speaks for is not kept
+_DISLIKE = (0.0, 2.0, 2.0)  # logarithms of odds: what nothing speaks for is not kept
 _ROUND = 0.7  # length of most rows
 _LEAST = 2.0**-40
 
