@@ -23,6 +23,8 @@ _CONSTANT = 0.5  # length of the constant beside a row whose second moment is ta
 _BINS = 24  # of norms, from a quarter of the expected one to sixteen times that
 SEEN = 0.01, 100.0  # how many records there may be, or how much they may weigh, for one that is counted on
 _BELIEVED = 2.0  # standard deviations that more than those stand out of the noise
+_SURELY = 4.0  # and by which they do however they lie; else some must be within an octave
+_OCTAVE = 4  # bins
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -249,9 +251,17 @@ def _histogram(norms: Vector, expected: float) -> Any:
 
 
 def _quantile(counts: Vector, expected: float, allowed: float, stddev: float) -> float:
-    """The norm above which not clearly more than the allowed number of rows lie; post-processing."""
-    beyond = np.cumsum(counts[::-1])[::-1]
-    clear = beyond > allowed + _BELIEVED * stddev * np.sqrt(np.arange(_BINS, 0, -1))
+    """The norm above which not clearly more than the allowed number of rows lie; post-processing.
+
+    Sums from above share their noise: where all bins are by chance high together, those that are seen at the next
+    longer norms tell.
+    """
+    bins = np.arange(_BINS, 0, -1)
+    beyond, noise = np.cumsum(counts[::-1])[::-1] - allowed, stddev * np.sqrt(bins)
+    near = np.convolve(counts, np.ones(_OCTAVE))[_OCTAVE - 1 :]
+    seen = near > _BELIEVED * stddev * np.sqrt(np.minimum(bins, _OCTAVE))
+    seen |= bins > _BINS - _BINS // 3  # up to the expected norm none is too long
+    clear = (beyond > _BELIEVED * noise) & (seen | (beyond > _SURELY * noise))
     # upwards to the first bin that is not: from the top down, noise alone would stand out of some bin too often
     shortest = _BINS // 6
     longer = int(np.argmin(np.append(clear[shortest:], False)))
