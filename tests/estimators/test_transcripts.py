@@ -31,6 +31,7 @@ from privet.estimators import (
     outline,
     preparing,
     range_shares,
+    turning,
 )
 from privet.noise import add_gaussian, add_laplace
 from privet.plan import Meter
@@ -246,6 +247,51 @@ def test_one_record_moves_no_release_of_a_centred_fit_by_more_than_is_planned(
 ) -> None:
     """Ranges, norms, means, norms about them, gradients: in fractions, and each of them moves."""
     check(neighbours, kind, monkeypatch, epsilon=0.3 if kind == "several" else 0.8, names=CENTRED)
+
+
+def waves_are_asked_for(patch: pytest.MonkeyPatch) -> None:
+    right = turning.centring_for
+
+    def waved(*given: Any, **named: Any) -> Any:
+        found = right(*given, **named)
+        return None if found is None else replace(found, wave_share=0.05)
+
+    patch.setattr(turning, "centring_for", waved)
+
+
+WAVED = CENTRED | {"waves"}
+SMOOTHED = [("several", each) for each in RELATIONS] + [("people", "replace_one"), ("weights", "add_remove")]
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize(("kind", "neighbours"), SMOOTHED)
+def test_one_record_moves_no_wave_by_more_than_is_planned(
+    kind: str, neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Squares along waves as well, and what follows in their geometry."""
+    epsilon = 0.3 if kind == "several" else 0.8
+    check(neighbours, kind, monkeypatch, waves_are_asked_for, epsilon=epsilon, names=WAVED)
+
+
+def rows_along_waves_are_as_long_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    waves_are_asked_for(patch)
+    rows_are_as_long_as_they_come(patch)
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+def test_longer_waves_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Squares of twice the size move more than is planned."""
+    with pytest.raises(AssertionError, match="waves"):
+        check(
+            "zero_out",
+            "records",
+            monkeypatch,
+            rows_along_waves_are_as_long_as_they_come,
+            epsilon=0.8,
+            names=WAVED,
+        )
 
 
 def rows_count_twice_in_their_mean(patch: pytest.MonkeyPatch) -> None:

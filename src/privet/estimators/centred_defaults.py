@@ -15,6 +15,8 @@ _NOISE: dict[Task, float] = {"binary": 1.4, "several": 2.2, "regression": 0.27}
 _SHARE = 0.03  # of the budget, at most, for a histogram of norms
 _SEEN = 3.0  # standard deviations that all records are of such a histogram, at least
 _FINE = 30.0  # and for fine bins
+_WAVES = 0.05  # of the budget, for waves along the columns of a wide table
+_WAVED = 0.8  # effective sample size a column from which those of images stand out
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +75,7 @@ def centring_for(
         fineness=2 if seen < _FINE else 8,
         constant=settings.constant,
         beyond=0.02 if whitened and task != "regression" else 0.3,
+        wave_share=_WAVES if task == "several" and WIDE < columns <= min(MOST_COLUMNS, effective / _WAVED) else 0.0,
         columns=columns,
     )
 

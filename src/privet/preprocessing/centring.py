@@ -10,8 +10,9 @@ import numpy as np
 
 from privet.arrays import IntArray, Vector
 from privet.data.elsewhere import tallies
-from privet.plan import Bounded, Histograms, Meter, Release
-from privet.preprocessing.whitening import SEEN, SURELY, Shift, is_counted, shrunk
+from privet.plan import Bounded, Histograms, Meter, Release, SecondMoments
+from privet.preprocessing.waves import waves, weights
+from privet.preprocessing.whitening import BEYOND_DOUBT, SEEN, Shift, is_counted, shrunk
 from privet.problems.linear_model import LinearModel
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Centring:
     constant : length of the constant beside the row afterwards, in lengths of a row
     fineness : bins an octave of norms: the more, the more they stand out
     beyond : share of rows that may be shortened: much, where noise and not bias is what hurts
+    wave_share : of the budget, for mean squares along waves of columns, by which rows are smoothed; 0 for none
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Centring:
     constant: float
     fineness: int = 2
     beyond: float = 0.3
+    wave_share: float = 0.0
 
     def releases(self, noise: Callable[[float], float]) -> tuple[Release, ...]:
         """What centring releases; `noise` is the noise multiplier of a share of the budget."""
@@ -70,8 +73,13 @@ class Centring:
             noise_multiplier=noise(self.mean_share),
             size=self.columns + 1,
         )
+        means: tuple[Release, ...] = (mean,)
+        if self.wave_share:
+            squares = "squares of centred rows along waves"
+            bound, each = SecondMoments(clip=1.0), noise(self.wave_share)
+            means += (Release(name="waves", of=squares, bound=bound, noise_multiplier=each, size=self.columns + 1),)
         if not self.norm_share:
-            return (mean,)
+            return means
         each = noise(self.norm_share)
         norms, centred = (
             Release(name=name, of=of, bound=Histograms(columns=1), noise_multiplier=each, size=octaves * self.fineness)
@@ -80,7 +88,7 @@ class Centring:
                 ("centred norms", "norms of centred rows", _OCTAVES),
             )
         )
-        return (norms, mean, centred)
+        return (norms, *means, centred)
 
     def run(
         self,
@@ -101,12 +109,14 @@ class Centring:
         found, unit = problem(posed), count * posed.shrink
         meter.open("mean", count=found.records)
         noisy = meter.noisy("mean", found.row_sum(max_records=meter.plan.max_records("mean"))) / unit
-        counted, most = is_counted(found, meter), noisy[-1] + SURELY * meter.noise_stddev("mean") / unit
+        counted, most = is_counted(found, meter), noisy[-1] + BEYOND_DOUBT * meter.noise_stddev("mean") / unit
         total = float(np.clip(noisy[-1] / posed.constant, *SEEN)) if counted else 1.0
         most = math.inf if counted else float(most / posed.constant)
         centre = shrunk(noisy[:-1] / total, meter.noise_stddev("mean") / (unit * total))
         mean = np.clip(centre / scale, -1.0, 1.0)
         scaling = scaling.with_whitening(replace(scaling.whitening, mean=mean, total=total, most=most))  # type: ignore[type-var, arg-type]  # a Shift
+        if self.wave_share:
+            scaling = _smoothed(scaling, problem, count, meter)
         scaling = self._shortened("centred norms", scaling, norms, count, meter)
         return scaling.with_constant(self.constant * scaling.norm)
 
@@ -130,6 +140,22 @@ class Centring:
         if place >= near and not sure:  # else the norm may be found, and about the mean once more
             scaling = scaling.with_whitening(replace(scaling.whitening, short=True))  # type: ignore[type-var, arg-type]
         return scaling.with_norm(min(norm, float(edges[place])) if sure else norm)
+
+
+def _smoothed(scaling: "Scaling", problem: Callable[["Scaling"], LinearModel], count: float, meter: Meter) -> "Scaling":
+    """The scaling with centred rows along waves, each as far as it stands out; the same if none does."""
+    shift: Shift = scaling.whitening  # type: ignore[assignment]  # rows are centred by now, and not turned
+    basis, none = waves(len(shift.mean)), np.zeros_like(shift.mean)
+    posed = scaling.with_whitening(shift.after(none, basis)).with_constant(0.0)
+    found, unit = problem(posed), count * shift.total * posed.shrink**2
+    meter.open("waves", count=found.records)
+    moment = found.moment_sum(max_records=meter.plan.max_records("waves"))
+    squares = replace(moment, units=np.diagonal(moment.units).copy(), whole=None)
+    noisy = meter.noisy("waves", squares)[:-1] / unit
+    kept = weights(noisy, meter.noise_stddev("waves") / unit)
+    if shift.short or kept.min() == 1:
+        return scaling
+    return scaling.with_whitening(replace(shift.after(none, basis * kept), total=shift.total, most=shift.most))
 
 
 def _edges(top: float, fineness: int, octaves: int = _OCTAVES) -> Vector:

@@ -22,8 +22,10 @@ _ROOM = 52  # bits of a sum of products, which is then exact in any order
 _CONSTANT = 0.5  # length of the constant beside a row whose second moment is taken, in lengths of a row
 _BINS = 24  # of norms, from a quarter of the expected one to sixteen times that
 SEEN = 0.01, 100.0  # how many records there may be, or how much they may weigh, for one that is counted on
-SURELY = 5.0  # standard deviations beyond which nobody says that there are records, or none
+BEYOND_DOUBT = 5.0  # standard deviations beyond which nobody says that there are records, or none
 _BELIEVED = 2.0  # standard deviations that more than those stand out of the noise
+_CLEARLY = 4.0  # and by which they do however they lie; else some must be within an octave
+_OCTAVE = 4  # bins
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -218,7 +220,7 @@ class Whitener:
             if is_counted(problem, meter):
                 total = float(np.clip(moment[-1, -1] / scaling.constant**2, *SEEN))
             else:
-                most = float(moment[-1, -1] + SURELY * noise) / scaling.constant**2
+                most = float(moment[-1, -1] + BEYOND_DOUBT * noise) / scaling.constant**2
             beside = noise * math.sqrt(0.5) / (scaling.constant * total)  # off the diagonal there is less noise
             mean = shrunk(moment[:d, -1] / (scaling.constant * total), beside)
         more = total if meter.plan.neighbours == "add_remove" and total > 1 else 1.0  # records than were guessed
@@ -254,9 +256,17 @@ def _histogram(norms: Vector, expected: float) -> Any:
 
 
 def _quantile(counts: Vector, expected: float, allowed: float, stddev: float) -> float:
-    """The norm above which not clearly more than the allowed number of rows lie; post-processing."""
-    beyond = np.cumsum(counts[::-1])[::-1]
-    clear = beyond > allowed + _BELIEVED * stddev * np.sqrt(np.arange(_BINS, 0, -1))
+    """The norm above which not clearly more than the allowed number of rows lie; post-processing.
+
+    Sums from above share their noise: where all bins are by chance high together, those that are seen at the next
+    longer norms tell.
+    """
+    bins = np.arange(_BINS, 0, -1)
+    beyond, noise = np.cumsum(counts[::-1])[::-1] - allowed, stddev * np.sqrt(bins)
+    near = np.convolve(counts, np.ones(_OCTAVE))[_OCTAVE - 1 :]
+    seen = near > _BELIEVED * stddev * np.sqrt(np.minimum(bins, _OCTAVE))
+    seen |= bins > _BINS - _BINS // 3  # up to the expected norm none is too long
+    clear = (beyond > _BELIEVED * noise) & (seen | (beyond > _CLEARLY * noise))
     # upwards to the first bin that is not: from the top down, noise alone would stand out of some bin too often
     shortest = _BINS // 6
     longer = int(np.argmin(np.append(clear[shortest:], False)))

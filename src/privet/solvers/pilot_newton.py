@@ -63,7 +63,7 @@ class PilotNewton(DescentSolver):
     rate: float
     update: UpdateRule
     pilot_steps: int = 18
-    steps: int = 5
+    steps: int = 4
     pilot_share: float = 0.15
     curvature_share: float = 0.15
     floor: float = 1.0
