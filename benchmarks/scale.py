@@ -11,12 +11,14 @@ import json
 import multiprocessing
 import os
 import platform
+import shutil
 import statistics
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +223,24 @@ def engines(problem: Any, rounds: int) -> dict[str, Any]:
             found[f"empty {count}"] = [timed(nothing)[0] for _ in range(20)][5:]
         found[f"plain {count}"] = before + plain_processes(problem, theta, count, rounds)
     problem._parts.engine = Stream()
-    return found
+    return {**found, **spark_steps()}
+
+
+def spark_steps() -> dict[str, list[float]]:
+    """A step of nothing on two cores of Spark, the first ones left out; nothing where there is no Spark or no Java."""
+    if find_spec("pyspark") is None or shutil.which("java") is None:
+        return {}
+    from pyspark.sql import SparkSession
+
+    from privet.engines import SparkEngine
+
+    settings = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"}
+    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    try:
+        nothing = partial(SparkEngine(session, cores=2).run, len, [[]] * 2)
+        return {"spark empty 2": [timed(nothing)[0] for _ in range(30)][10:]}
+    finally:
+        session.stop()
 
 
 def page(results: dict[str, Any]) -> str:
@@ -240,6 +259,8 @@ def page(results: dict[str, Any]) -> str:
         "Dask, two workers ÷ two plain processes": (middle["dask 2"] / middle["plain 2"], 1 / 0.95),
         "a step of nothing on two Dask workers, ms": (middle["empty 2"] * 1e3, 25),
     }
+    if "spark empty 2" in middle:
+        most["a step of nothing on two cores of Spark, ms"] = middle["spark empty 2"] * 1e3, 500
     rows = [[name, f"{got:.3g}", f"at most {bar:.3g}", met(got <= bar)] for name, (got, bar) in most.items()]
     gain = core["source"] / warm
     rows.append(["a step from Parquet ÷ a warm pass", f"{gain:.3g}", "at least 10", met(gain >= 10)])
