@@ -27,18 +27,13 @@ pytestmark = [
 ]
 
 
-def killed(kind: str, folder: Path) -> dict[str, Any]:
-    """What a driver that was killed eight times tells."""
-    return told(f"main({kind!r}, pathlib.Path({str(folder)!r}))")
-
-
 def told(call: str) -> dict[str, Any]:
     """What a function of `killed_driver` tells, called in a process of its own."""
     without = "sys.modules['numba'] = None"  # which takes longer to load than all that is summed here
-    code = f"import sys, pathlib; {without}; from tests.engines.killed_driver import at_random, main; {call}"
-    command = [sys.executable, "-c", code]
+    code = f"import sys, pathlib; {without}; from tests.engines.killed_driver import at_random, both; {call}"
     paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
     env = {**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code]
     ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
@@ -52,9 +47,16 @@ def opened(folder: Path) -> Counter[int]:
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("solved")
-    return folder, killed("solved", folder)
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of two drivers that were killed eight times each."""
+    folder = tmp_path_factory.mktemp("drivers")
+    told(f"both(pathlib.Path({str(folder)!r}))")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def solved(drivers: Path) -> tuple[Path, dict[str, Any]]:
+    return drivers / "solved", json.loads((drivers / "solved" / "told").read_text())
 
 
 def test_a_killed_driver_draws_nothing_that_is_not_counted(solved: tuple[Path, dict[str, Any]]) -> None:
@@ -84,7 +86,7 @@ def test_a_resumed_run_releases_what_was_released_before(solved: tuple[Path, dic
     assert len(told["drawn"]) == 9 + 2  # each once, and those of which noise was drawn when the process died
 
 
-def test_the_guarantee_counts_every_draw(solved: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_the_guarantee_counts_every_draw(solved: tuple[Path, dict[str, Any]]) -> None:
     """Epsilon is that of all draws: the plan's, and one more for each that was interrupted."""
     from tests.engines.killed_driver import BUDGET, STEPS
     from tests.engines.parted import in_memory, made_rows
@@ -103,17 +105,17 @@ def test_the_guarantee_counts_every_draw(solved: tuple[Path, dict[str, Any]], tm
     assert "where the run was interrupted" in told["found"][0]["said"]
 
 
-def test_other_rows_are_not_taken_for_those_of_the_run(tmp_path: Path) -> None:
+def test_other_rows_are_not_taken_for_those_of_the_run(drivers: Path) -> None:
     """A fit goes on only with the files it began with, charges once, and each interrupted draw once."""
-    told = killed("fitted", tmp_path)
-    first, second, other = told["found"]
+    folder = drivers / "fitted"
+    first, second, other = json.loads((folder / "told").read_text())["found"]
     assert first["coef"] == second["coef"]
     assert "another's at 'journal'" in other["refused"]
-    charges = Account(Budget(epsilon=3, delta=1e-6), tmp_path / "account.db").charges
+    charges = Account(Budget(epsilon=3, delta=1e-6), folder / "account.db").charges
     again = [charge.label for charge in charges[1:]]
     assert len(set(again)) == len(again) == sum(SEEN.values())
     assert all("again" in label for label in again)
-    assert not list((tmp_path / "cache").glob("*.tmp*"))
+    assert not list((folder / "cache").glob("*.tmp*"))
 
 
 @pytest.mark.slow
