@@ -32,9 +32,11 @@ class Rounding(NamedTuple):
     column: Callable[[Any, float, float, Any, Any], None]
     turn: Callable[[Any, float, Any, Any], None]
 
-    def columns(self, lying: Iterable[Any], over: float, times: float, limit: float, units: Any, squares: Any) -> None:
-        """Columns of floats to rows of units: what `rows` does with their rows. What is between is of 16 bits."""
-        tile = np.empty(units.shape[::-1], dtype=np.int16)
+    def columns(
+        self, lying: Iterable[Any], over: float, times: float, limit: float, units: Any, squares: Any, scratch: Any
+    ) -> None:
+        """Columns of floats to rows of units: what `rows` does with their rows; 16 bits of `scratch` for each value."""
+        tile = scratch[: units.size].reshape(units.shape[::-1])
         squares[:] = 0.0
         for column, values in zip(tile, lying, strict=True):
             self.column(values, over, times, column, squares)
@@ -137,9 +139,10 @@ def _right(made: Rounding) -> bool:
         whole = np.rint(np.clip(np.nan_to_num(block / over * times, nan=_FAR), -_FAR, _FAR))
         wanted = np.einsum("ij,ij->i", whole, whole)
         limit = float(np.median(wanted))
-        for work, given in ((made.rows, block), (made.columns, list(np.ascontiguousarray(block.T)))):
+        lying, scratch = list(np.ascontiguousarray(block.T)), np.empty(block.size, dtype=np.int16)
+        for work in (partial(made.rows, block), partial(made.columns, lying, scratch=scratch)):
             units, squares = np.empty(block.shape, dtype=np.int16), np.empty(len(block))
-            work(given, over, times, limit, units, squares)
+            work(over, times, limit, units, squares)
             fits = wanted <= limit
             if not (np.array_equal(squares, np.where(fits, wanted, _MARK)) and (units[fits] == whole[fits]).all()):
                 return False

@@ -90,13 +90,15 @@ def bounded_table(
     later = _Later(units, squares, row_norm, step, most)
     lying = compiled is not None and prepare is None and isinstance(values, FrameRows)  # columns, as the frame has them
     rows = max(64, min(_ROWS, (_LYING if lying else _VALUES) // columns // 64 * 64))
+    scratch = np.empty(rows * columns if lying else 0, dtype=np.int16)
     for first in range(0, n, rows):
         part = slice(first, first + rows)
         if compiled is None:
             block = _kept(_block(values, part, prepare), kept[part])
             units[part], squares[part] = _rounded(block, row_norm, step, most)
         elif lying:
-            compiled.columns(values.columns(part), *scales(row_norm, step, most, columns), units[part], squares[part])
+            bounds = scales(row_norm, step, most, columns)
+            compiled.columns(values.columns(part), *bounds, units[part], squares[part], scratch)
             _kept(units[part], kept[part])
             _kept(squares[part], kept[part])
             places = first + np.flatnonzero(squares[part] < 0)
