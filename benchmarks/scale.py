@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime as dt
 import json
 import multiprocessing
 import os
 import platform
+import shutil
 import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +27,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from descent_page import _table
+from quiet import QUIET, undisturbed, watched
 
 from privet.arrays import Vector
 from privet.clipping import Clip
-from privet.engines import Engine, Stream, parted_glm
+from privet.engines import Stream, parted_glm
 from privet.engines.dask_engine import DaskEngine
 from privet.engines.encoded_part import close_parts, open_part
 from privet.engines.local_dask import local_client
@@ -136,8 +140,9 @@ def plain_process(parts: Any, loss: Any, theta: Vector, start: Any, rounds: int,
         start.wait()
 
 
-def plain_processes(problem: Any, theta: Vector, count: int, rounds: int) -> list[float]:
-    """Wall seconds of a pass by so many processes without any engine, the first round left out."""
+@contextlib.contextmanager
+def plain_processes(problem: Any, theta: Vector, count: int, rounds: int) -> Iterator[Callable[[], float]]:
+    """A function that has so many processes without any engine pass over the rows, and tells their wall seconds."""
     context = multiprocessing.get_context("spawn")
     barrier, answers = context.Barrier(count + 1), context.Queue()
     parts = problem._parts.parts
@@ -147,20 +152,41 @@ def plain_processes(problem: Any, theta: Vector, count: int, rounds: int) -> lis
     ]
     for process in work:
         process.start()
-    found = []
-    for _ in range(rounds + 1):
+
+    def together() -> float:
         barrier.wait()
-        found.append(max(answers.get() for _ in range(count)))
+        found = max(answers.get() for _ in range(count))
         barrier.wait()
+        return found
+
+    yield together
     for process in work:
         process.join()
-    return found[1:]
 
 
-def engine_pass(problem: Any, engine: Engine, theta: Vector, rounds: int) -> list[float]:
-    """Wall seconds of passes on an engine, the first left out."""
-    problem._parts.engine = engine
-    return [timed(lambda: problem.gradient_sum(theta, rule=RULE))[0] for _ in range(rounds + 1)][1:]
+def side_by_side(problem: Any, count: int, rounds: int) -> tuple[list[dict[str, Any]], list[float]]:
+    """Passes by Dask's workers and by plain processes, in turn, the first left out; and steps of nothing."""
+    theta = np.linspace(-1, 1, COLUMNS)
+    with plain_processes(problem, theta, count, rounds) as plain, local_client(count) as client:
+        engine = problem._parts.engine = DaskEngine(client)
+        found = []
+        for _ in range(rounds + 1):
+            (one, before), (other, after) = watched(plain), watched(lambda: engine_pass(problem, theta))
+            found.append({"plain": one, "dask": other, "others": max(before, after)})
+        nothing = partial(engine.run, len, [[]] * count)
+        return found[1:], [timed(nothing)[0] for _ in range(20)][5:]
+
+
+def engine_pass(problem: Any, theta: Vector) -> float:
+    """Wall seconds of a pass."""
+    return timed(lambda: problem.gradient_sum(theta, rule=RULE))[0]
+
+
+def encoded(folder: Path) -> tuple[tuple[float, float], tuple[float, float], tuple[Any, float]]:
+    """What decoding takes, then what encoding takes; the encoded rows, and the memory that took."""
+    plain, made = timed(lambda: decode(folder)), []
+    work = partial(parted_glm, "logistic", folder, "y", columns=NAMES, row_norm=8.0)
+    return plain, timed(lambda: made.append(grown(work))), made[0]
 
 
 def encodings(folder: Path) -> tuple[list[dict[str, Any]], Any]:
@@ -168,11 +194,10 @@ def encodings(folder: Path) -> tuple[list[dict[str, Any]], Any]:
     decode(folder)  # into the page cache
     found: list[dict[str, Any]] = []
     problem = None
-    for _ in range(2):
-        plain, start = timed(lambda: decode(folder)), (time.perf_counter(), time.process_time())
-        problem, most = grown(lambda: parted_glm("logistic", folder, "y", columns=NAMES, row_norm=8.0))
-        encoding = time.perf_counter() - start[0], time.process_time() - start[1]
-        found.append({"decode": plain, "encode": encoding, "memory": most})
+    for _ in range(3):
+        problem = None  # whose files are deleted here, not below
+        (plain, encoding, (problem, most)), others = watched(lambda: encoded(folder))
+        found.append({"decode": plain, "encode": encoding, "memory": most, "others": others})
     return found, problem
 
 
@@ -180,7 +205,10 @@ def passes(problem: Any, theta: Vector, rounds: int) -> tuple[list[dict[str, Any
     """Passes over files and over the same rows in memory, in turn; and whether their sums are the same."""
     here = in_memory(problem)
     both = [lambda: problem.gradient_sum(theta, rule=RULE), lambda: here.gradient_sum(theta, rule=RULE)]
-    found = [dict(zip(("away", "near"), map(timed, both), strict=True)) for _ in range(rounds)]
+    found = []
+    for _ in range(rounds):
+        pair, others = watched(lambda: dict(zip(("away", "near"), map(timed, both), strict=True)))
+        found.append({**pair, "others": others})
     return found, bool(np.array_equal(both[0]().units, both[1]().units))
 
 
@@ -209,53 +237,76 @@ def out_of_core(folder: Path, rows: int, rounds: int) -> tuple[dict[str, Any], A
 
 
 def engines(problem: Any, rounds: int) -> dict[str, Any]:
-    """A pass by Dask's workers and by plain processes, one and two of each; and a step of nothing."""
-    theta = np.linspace(-1, 1, COLUMNS)
-    found: dict[str, Any] = {}
+    """Passes by Dask's workers and by plain processes, one and two of each; and steps of nothing, on Spark as well."""
+    found: dict[str, Any] = {"empty": {}}
     for count in (1, 2):
-        before = plain_processes(problem, theta, count, rounds)
-        with local_client(count) as client:
-            engine = DaskEngine(client)
-            found[f"dask {count}"] = engine_pass(problem, engine, theta, rounds)
-            nothing = partial(engine.run, len, [[]] * count)
-            found[f"empty {count}"] = [timed(nothing)[0] for _ in range(20)][5:]
-        found[f"plain {count}"] = before + plain_processes(problem, theta, count, rounds)
+        found[f"pairs {count}"], found["empty"][f"dask {count}"] = side_by_side(problem, count, rounds)
     problem._parts.engine = Stream()
+    found["empty"].update(spark_steps())
     return found
+
+
+def spark_steps() -> dict[str, list[float]]:
+    """A step of nothing on two cores of Spark, the first ones left out; nothing where there is no Spark or no Java."""
+    if find_spec("pyspark") is None or shutil.which("java") is None:
+        return {}
+    from pyspark.sql import SparkSession
+
+    from privet.engines import SparkEngine
+
+    settings = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"}
+    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    try:
+        nothing = partial(SparkEngine(session, cores=2).run, len, [[]] * 2)
+        return {"spark 2": [timed(nothing)[0] for _ in range(30)][10:]}
+    finally:
+        session.stop()
 
 
 def page(results: dict[str, Any]) -> str:
     """The report."""
     core, some, facts = results["out of core"], results["engines"], results["facts"]
-    middle = {name: statistics.median(values) for name, values in some.items()}
-    warm = statistics.median(each["away"][0] for each in core["passes"])
-    ratio = statistics.median(each["away"][1] / each["near"][1] for each in core["passes"])
+    empty = {name: 1e3 * statistics.median(values) for name, values in some["empty"].items()}
+    passes, pairs = undisturbed(core["passes"]), {count: undisturbed(some[f"pairs {count}"]) for count in (1, 2)}
+    warm = statistics.median(each["away"][0] for each in passes)
+    ratio = statistics.median(each["away"][1] / each["near"][1] for each in passes)
+    dask = {count: statistics.median(each["dask"] / each["plain"] for each in found) for count, found in pairs.items()}
     most = {
         "warm pass ÷ in memory, CPU": (ratio, 1.1),
         "cold pass ÷ raw read of the files": (min(each["pass"] / each["raw"] for each in core["cold"]), 1.25),
         "encoding ÷ decoding, wall": (min(each["encode"][0] / each["decode"][0] for each in core["pairs"]), 1.5),
         "encoding ÷ decoding, CPU": (min(each["encode"][1] / each["decode"][1] for each in core["pairs"]), 1.5),
         "own memory while encoding, MB": (max(each["memory"] for each in core["pairs"]), 500),
-        "Dask, one worker ÷ one plain process": (middle["dask 1"] / middle["plain 1"], 1.15),
-        "Dask, two workers ÷ two plain processes": (middle["dask 2"] / middle["plain 2"], 1 / 0.95),
-        "a step of nothing on two Dask workers, ms": (middle["empty 2"] * 1e3, 25),
+        "Dask, one worker ÷ one plain process": (dask[1], 1.15),
+        "Dask, two workers ÷ two plain processes": (dask[2], 1 / 0.95),
+        "a step of nothing on two Dask workers, ms": (empty["dask 2"], 25),
     }
+    if "spark 2" in empty:
+        most["a step of nothing on two cores of Spark, ms"] = empty["spark 2"], 500
     rows = [[name, f"{got:.3g}", f"at most {bar:.3g}", met(got <= bar)] for name, (got, bar) in most.items()]
     gain = core["source"] / warm
     rows.append(["a step from Parquet ÷ a warm pass", f"{gain:.3g}", "at least 10", met(gain >= 10)])
     rows.append(["same bits as in memory", "", "", met(core["same"])])
-    ms = {name: f"{1e3 * value:.0f} ms" for name, value in middle.items()}
+    ms = {
+        (kind, count): f"{1e3 * statistics.median(each[kind] for each in found):.0f} ms"
+        for count, found in pairs.items()
+        for kind in ("dask", "plain")
+    }
+    worst = max(each["others"] for found in (passes, *pairs.values()) for each in found)
+    used = f"{len(passes)} of {len(core['passes'])}", *(f"{len(pairs[k])} of {len(some[f'pairs {k}'])}" for k in pairs)
     said = [
         f"Written by `benchmarks/scale.py` ({facts['date']}); one run on one machine with {facts['cores']} cores, load",
         f"average {facts['load']} at the start. {core['rows']:,} rows of {COLUMNS} columns:",
         f"{core['bytes'] / 1e9:.1f} GB as floats, {core['encoded'] / 1e9:.2f} GB encoded.",
-        "Ratios are of paired rounds, medians; the better of two",
-        "for cold files and for encoding.",
+        "Ratios are medians of paired rounds, which took turns; the best of two for cold files and of three for",
+        f"encoding. Rounds in which others took more than {QUIET:.0%} of a core are left out, or else the worst two",
+        f"thirds: {used[0]} rounds are used for the warm pass, {used[1]} and {used[2]} for one and two workers;",
+        f"others took at most {worst:.2f} cores in them.",
     ]
     more = [
         f"A warm pass takes {1e3 * warm:.0f} ms: {core['encoded'] / warm / 1e9:.1f} GB/s of encoded rows.",
-        f"One and two Dask workers: {ms['dask 1']} and {ms['dask 2']};",
-        f"one and two plain processes: {ms['plain 1']} and {ms['plain 2']}.",
+        f"One and two Dask workers: {ms['dask', 1]} and {ms['dask', 2]};",
+        f"one and two plain processes: {ms['plain', 1]} and {ms['plain', 2]}.",
     ]
     table = _table(["what", "measured", "bar", "met"], rows)
     return "\n\n".join(["# Tables that do not fit in memory", "\n".join(said), table, "\n".join(more)]) + "\n"
@@ -270,7 +321,7 @@ def main() -> None:
     """Measure, and write results."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=16_000_000)
-    options.add_argument("--rounds", type=int, default=9)
+    options.add_argument("--rounds", type=int, default=15)
     options.add_argument(
         "--folder", type=Path, help="where rows go; the system's folder for temporary files by default"
     )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,7 @@ POINTS = (  # where it dies, and at which release of the plan
 )
 BUDGET = Budget(epsilon=1, delta=1e-6)
 STEPS = 8
+ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT if hasattr(os, "waitid") else 0
 
 
 def solved(folder: Path) -> tuple[Any, Any]:
@@ -89,6 +93,31 @@ def dying(at: tuple[str, int], log: Path) -> None:
     RunJournal.open, RunJournal.keep = opened, kept  # type: ignore[method-assign]
 
 
+def slowly(log: Path) -> None:
+    """Have this process take some milliseconds at each step; a draw of noise is noted before it is begun."""
+    opening, keeping, made = RunJournal.open, RunJournal.keep, ResumableMeter._kept
+
+    def opened(self: RunJournal, place: int) -> None:
+        time.sleep(0.004)
+        opening(self, place)
+        time.sleep(0.004)
+
+    def kept(self: RunJournal, place: int, value: Any) -> None:
+        time.sleep(0.004)
+        keeping(self, place, value)
+
+    def noted(self: ResumableMeter, name: str, make: Callable[[], Any]) -> Any:
+        def drawn() -> Any:
+            with log.open("a") as file:
+                file.write(f"{self._place_open}\n")
+            return make()
+
+        return made(self, name, drawn)
+
+    RunJournal.open, RunJournal.keep = opened, kept  # type: ignore[method-assign]
+    ResumableMeter._kept = noted  # type: ignore[method-assign]
+
+
 def die() -> Any:
     """As `kill -9` does."""
     os.kill(os.getpid(), signal.SIGKILL)
@@ -96,17 +125,57 @@ def die() -> Any:
 
 def in_child(work: Callable[[], None]) -> int:
     """Do it in a process that is forked off; how that ended."""
+    return os.waitstatus_to_exitcode(os.waitpid(forked(work), 0)[1])
+
+
+def forked(work: Callable[[], None]) -> int:
+    """The number of a process that does it."""
     child = os.fork()
     if child == 0:
         try:
             work()
         finally:
             os._exit(1 if sys.exc_info()[0] else 0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return child
+
+
+def at_random(folder: Path, seed: int) -> None:
+    """Kill a fit at moments that are drawn, until one ends by itself; how often it was, and the epsilon it tells."""
+    warnings.simplefilter("ignore", SmallEffectiveSample)
+    write_files(rows_alone(made_rows()), folder / "rows", [0, 300, 700])
+    moments, kills, code = random.Random(seed), 0, -signal.SIGKILL
+
+    def fit() -> None:
+        slowly(folder / "log")
+        (folder / "epsilon").write_text(repr(fitted(folder)[1].epsilon))
+
+    while code == -signal.SIGKILL:
+        before, child = size_of(folder / "journal"), forked(fit)
+        while size_of(folder / "journal") == before and not os.waitid(os.P_PID, child, ENDED):
+            time.sleep(0.001)  # rows are encoded before, which takes longer than all that is drawn
+        time.sleep(moments.uniform(0.0, 0.15))
+        os.kill(child, signal.SIGKILL)  # which a child that has ended, and was not waited for, does not feel
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        kills += code == -signal.SIGKILL
+    assert code == 0
+    sys.stdout.write(json.dumps({"kills": kills, "epsilon": float((folder / "epsilon").read_text())}) + "\n")
+
+
+def size_of(path: Path) -> int:
+    """How long a file is that may not be there yet."""
+    return path.stat().st_size if path.exists() else 0
+
+
+def both(folder: Path) -> None:
+    """`main` of either kind, each in a process of its own: what takes longest is to load all that they need."""
+    for kind in ("solved", "fitted"):
+        (folder / kind).mkdir()
+        assert in_child(partial(main, kind, folder / kind)) == 0
+    sys.stdout.write("{}\n")
 
 
 def main(kind: str, folder: Path) -> None:
-    """Kill a fit at every point, one after the other, then let it end, twice; what was found as JSON."""
+    """Kill a fit at every point, one after the other, then let it end, twice; what was found as JSON in a file."""
     warnings.simplefilter("ignore", SmallEffectiveSample)
     write_files(rows_alone(made_rows()), folder / "rows", [0, 300, 700])
     fit, log = {"solved": solved, "fitted": fitted}[kind], folder / "log"
@@ -129,7 +198,7 @@ def main(kind: str, folder: Path) -> None:
     except PrivetError as error:
         found.append({"refused": str(error)})
     drawn = [json.loads(line) for line in log.read_text().splitlines()]
-    sys.stdout.write(json.dumps({"found": found, "drawn": drawn}) + "\n")
+    (folder / "told").write_text(json.dumps({"found": found, "drawn": drawn}))
 
 
 def rows_alone(table: dict[str, Any]) -> dict[str, Any]:

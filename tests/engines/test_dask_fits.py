@@ -1,4 +1,4 @@
-"""Whole fits on Dask with people, weights, learnt names and intervals: those in memory, though a worker is killed."""
+"""Whole fits on Dask with people, weights, names, dates, intervals: those in memory, though a worker is killed."""
 
 from __future__ import annotations
 

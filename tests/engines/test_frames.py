@@ -26,7 +26,7 @@ def test_a_dask_frame_is_fitted_as_the_rows_in_memory(dask_client: Any, tmp_path
     y = (X[:, 0] + rng.normal(size=3_000) > 0).astype(int)
     rows = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y})
     frame = dd.from_pandas(rows, npartitions=3)
-    given: Any = {"delta": 1e-6, "classes": [0, 1], "random_state": 2}
+    given: Any = {"delta": 1e-6, "classes": [0, 1], "random_state": 2, "max_iter": 6}
     here = LogisticRegression(1.0, **given).fit(rows[["a", "b"]], y)
     files = Files(frame, engine=DaskEngine(dask_client), cache=tmp_path / "rows")
     there = LogisticRegression(1.0, **given).fit(files, "y")

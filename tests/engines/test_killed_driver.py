@@ -27,13 +27,13 @@ pytestmark = [
 ]
 
 
-def killed(kind: str, folder: Path) -> dict[str, Any]:
-    """What a driver that was killed eight times tells."""
+def told(call: str) -> dict[str, Any]:
+    """What a function of `killed_driver` tells, called in a process of its own."""
     without = "sys.modules['numba'] = None"  # which takes longer to load than all that is summed here
-    code = f"import sys, pathlib; {without}; from tests.engines.killed_driver import main"
-    command = [sys.executable, "-c", f"{code}; main({kind!r}, pathlib.Path({str(folder)!r}))"]
+    code = f"import sys, pathlib; {without}; from tests.engines.killed_driver import at_random, both; {call}"
     paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
     env = {**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code]
     ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
@@ -47,9 +47,16 @@ def opened(folder: Path) -> Counter[int]:
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("solved")
-    return folder, killed("solved", folder)
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of two drivers that were killed eight times each."""
+    folder = tmp_path_factory.mktemp("drivers")
+    told(f"both(pathlib.Path({str(folder)!r}))")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def solved(drivers: Path) -> tuple[Path, dict[str, Any]]:
+    return drivers / "solved", json.loads((drivers / "solved" / "told").read_text())
 
 
 def test_a_killed_driver_draws_nothing_that_is_not_counted(solved: tuple[Path, dict[str, Any]]) -> None:
@@ -79,7 +86,7 @@ def test_a_resumed_run_releases_what_was_released_before(solved: tuple[Path, dic
     assert len(told["drawn"]) == 9 + 2  # each once, and those of which noise was drawn when the process died
 
 
-def test_the_guarantee_counts_every_draw(solved: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_the_guarantee_counts_every_draw(solved: tuple[Path, dict[str, Any]]) -> None:
     """Epsilon is that of all draws: the plan's, and one more for each that was interrupted."""
     from tests.engines.killed_driver import BUDGET, STEPS
     from tests.engines.parted import in_memory, made_rows
@@ -91,24 +98,46 @@ def test_the_guarantee_counts_every_draw(solved: tuple[Path, dict[str, Any]], tm
     plan = FixedHessian(steps=STEPS, clip=0.5).plan(facts_of(in_memory(made_rows()), "zero_out"), BUDGET)
     moment, gradients = (plan[name].event(records=700, neighbours="zero_out", times=1) for name in plan.names)
     every = plan.event + moment + gradients * 3
-    found = told["found"][0]["epsilon"]
-    assert found >= epsilon(every, delta=1e-6, neighbours="zero_out") * (1 - 1e-12)
-    assert found == pytest.approx(epsilon(every, delta=1e-6, neighbours="zero_out"), rel=1e-9)
+    found, exact = told["found"][0]["epsilon"], epsilon(every, delta=1e-6, neighbours="zero_out")
+    assert found >= exact * (1 - 1e-12)
+    assert found == pytest.approx(exact, rel=1e-9)
     assert found > 1.1 * epsilon(plan.event, delta=1e-6, neighbours="zero_out")
     assert "where the run was interrupted" in told["found"][0]["said"]
 
 
-def test_other_rows_are_not_taken_for_those_of_the_run(tmp_path: Path) -> None:
+def test_other_rows_are_not_taken_for_those_of_the_run(drivers: Path) -> None:
     """A fit goes on only with the files it began with, charges once, and each interrupted draw once."""
-    told = killed("fitted", tmp_path)
-    first, second, other = told["found"]
+    folder = drivers / "fitted"
+    first, second, other = json.loads((folder / "told").read_text())["found"]
     assert first["coef"] == second["coef"]
     assert "another's at 'journal'" in other["refused"]
-    charges = Account(Budget(epsilon=3, delta=1e-6), tmp_path / "account.db").charges
+    charges = Account(Budget(epsilon=3, delta=1e-6), folder / "account.db").charges
     again = [charge.label for charge in charges[1:]]
     assert len(set(again)) == len(again) == sum(SEEN.values())
     assert all("again" in label for label in again)
-    assert not list((tmp_path / "cache").glob("*.tmp*"))
+    assert not list((folder / "cache").glob("*.tmp*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_driver_that_is_killed_at_any_moment_counts_every_draw(tmp_path: Path, seed: int) -> None:
+    """Killed a dozen times or more, whenever: noise that was so much as begun is in the journal, the guarantee and the
+    account, and so is every draw that the journal has beyond the plan.
+    """
+    found = told(f"at_random(pathlib.Path({str(tmp_path)!r}), {seed})")
+    assert found["kills"] >= 12
+    begun = Counter(int(line) for line in (tmp_path / "log").read_text().splitlines())
+    counted = opened(tmp_path)
+    assert set(begun) == set(counted) == set(range(len(counted)))
+    assert all(begun[place] <= counted[place] for place in counted)
+    beyond = sum(counted.values()) - len(counted)
+    assert beyond >= 4
+    account = Account(Budget(epsilon=3, delta=1e-6), tmp_path / "account.db")
+    plan, *again = [charge.event for charge in account.charges]
+    assert len(again) == beyond
+    every = plan if not again else plan + sum(again[1:], again[0])
+    exact = epsilon(every, delta=1e-6, neighbours=account.neighbours)
+    assert exact * (1 - 1e-9) <= found["epsilon"] <= account.epsilon
 
 
 def test_two_processes_do_not_share_a_journal(tmp_path: Path) -> None:

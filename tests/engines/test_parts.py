@@ -281,7 +281,7 @@ def test_an_encoder_that_is_slow_is_not_taken_for_dead(tmp_path: Path) -> None:
 
     def slow(where: Path) -> None:
         (where / "half").write_bytes(b"...")
-        time.sleep(1.0)
+        time.sleep(60.0)
 
     process = multiprocessing.get_context("fork").Process(target=Cache(tmp_path / "rows", keep=True).made, args=(slow,))
     process.start()
@@ -289,4 +289,5 @@ def test_an_encoder_that_is_slow_is_not_taken_for_dead(tmp_path: Path) -> None:
         time.sleep(0.01)
     Cache(tmp_path / "rows")
     assert list((tmp_path / "rows").glob("*.tmp/half"))
+    process.kill()
     process.join()

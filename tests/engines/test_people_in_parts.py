@@ -32,7 +32,7 @@ from privet.preprocessing import Category, Number, Schema, Target
 from privet.randomness import fixed_seed_invalidates_guarantee
 
 pytestmark = pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
-FIXED: dict[str, Any] = {"delta": 1e-6, "random_state": 1}
+FIXED: dict[str, Any] = {"delta": 1e-6, "random_state": 1, "max_iter": 6}
 MODELS: dict[str, Callable[[], Any]] = {
     "logistic": lambda: LogisticRegression(2.0, classes=[0, 1], **FIXED),
     "counts": lambda: PoissonRegressor(2.0, **FIXED),
@@ -80,7 +80,7 @@ def test_people_in_files_are_fitted_as_in_memory(tmp_path: Path, name: str, monk
     pa.table(table).to_pandas().to_csv(tmp_path / "rows.csv", index=False)
     here = model().fit(np.column_stack([table["a"], table["b"]]), table["ill"], groups=table["who"])
     assert here.guarantee_.unit == "person"
-    for size, rows in ((1 << 26, tmp_path / "rows.csv"), (2_000, Files(files, engine=Pickled(3, twice=True)))):
+    for size, rows in ((1 << 26, tmp_path / "rows.csv"), (5_000, Files(files, engine=Pickled(3, twice=True)))):
         monkeypatch.setattr(people_parts, "_BYTES", size)
         there = model().fit(rows, "ill", groups="who")
         assert np.array_equal(there.coef_, here.coef_)

@@ -97,6 +97,7 @@ def session(cluster: tuple[str, Path]) -> Iterator[SparkSession]:
         "spark.executor.extraJavaOptions": SHORT,
         "spark.executor.memory": "512m",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.session.timeZone": "Asia/Tokyo",  # so that times of UTC are not those that are shown
         "spark.speculation": "true",
         "spark.speculation.interval": "100ms",
         "spark.speculation.minTaskRuntime": "500ms",
@@ -320,7 +321,7 @@ class Fated(SparkEngine):
 
 @pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
 @pytest.mark.parametrize("name", whole_fits.FITS)
-def test_people_weights_names_and_intervals_are_those_in_memory(
+def test_people_weights_names_dates_and_intervals_are_those_in_memory(
     session: SparkSession, tmp_path: Path, name: str
 ) -> None:
     """A fit of a Spark frame with a worker killed meanwhile: coefficients, covariance, names, plan and guarantee."""

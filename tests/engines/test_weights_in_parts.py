@@ -19,7 +19,7 @@ from privet.errors import InvalidParameter
 from privet.estimators import LinearRegression, LogisticRegression
 
 pytestmark = pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
-FIXED: dict[str, Any] = {"delta": 1e-6, "random_state": 1}
+FIXED: dict[str, Any] = {"delta": 1e-6, "random_state": 1, "max_iter": 8}
 MODELS: dict[str, Callable[[], Any]] = {
     "bounded": lambda: LogisticRegression(1.0, classes=[0, 1], max_weight=2.0, bounds=(-5, 50), **FIXED),
     "balanced": lambda: LogisticRegression(4.0, classes=[0, 1], class_weight="balanced", **FIXED),

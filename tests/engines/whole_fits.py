@@ -1,7 +1,8 @@
-"""Whole fits for tests of clusters: people, weights, learnt names and intervals, of rows in memory or elsewhere."""
+"""Whole fits for tests of clusters: people, weights, learnt names, dates and intervals, in memory or elsewhere."""
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -14,14 +15,14 @@ import numpy as np
 from privet import Budget
 from privet.engines import Files
 from privet.estimators import LogisticRegression, fit_table
-from privet.preprocessing import Category, Number, Schema, Target
+from privet.preprocessing import Category, Date, Number, Schema, Target
 from privet.randomness import fixed_seed_invalidates_guarantee
 
 FIXED: dict[str, Any] = {"delta": 1e-6, "random_state": 1, "bounds": (-5, 5), "bounds_exact": True}
 
 
 def made_table(records: int = 2_400) -> dict[str, Any]:
-    """Two features, labels, whose row it is (written in several ways), weights and names; some cells odd."""
+    """Two features, labels, whose row it is (written in several ways), weights, names and times; some cells odd."""
     rng = np.random.default_rng(records)
     X = rng.normal(size=(records, 2))
     person = rng.integers(0, records // 3, size=records).tolist()
@@ -36,6 +37,7 @@ def made_table(records: int = 2_400) -> dict[str, Any]:
         "who": [None if i % 50 == 3 else (f" 0{p}" if i % 2 else f"{p}.0") for i, p in enumerate(person)],
         "weight": weight.tolist(),
         "job": job.tolist(),
+        "seen": [None if h % 9 == 0 else dt.datetime(2019, 1, 1) + dt.timedelta(hours=37 * h) for h in person],
     }
 
 
@@ -68,9 +70,9 @@ def _intervals(rows: Any) -> list[Any]:
 
 
 def _names(rows: Any) -> list[Any]:
-    schema = Schema(
-        columns={"a": Number(), "job": Category()}, target=Target(column="ill", kind="label", values=("0", "1"))
-    )
+    seen = Date(low="2019-06-01", high="2021-12-31", parts=("season", "hour"), missing="indicator")
+    columns = {"a": Number(), "job": Category(), "seen": seen}
+    schema = Schema(columns=columns, target=Target(column="ill", kind="label", values=("0", "1")))
     known: Any = {"budget": Budget(epsilon=4, delta=1e-6), "random": fixed_seed_invalidates_guarantee(5)}
     found = fit_table(rows, schema, LogisticRegression(max_iter=4), groups="who", **known)
     assert found.schema_.columns["job"] == Category(values=("baker", "judge", "smith"))
@@ -82,7 +84,7 @@ FITS: dict[str, tuple[Told, list[str], str]] = {  # what it tells, the columns i
     "people": (_people, ["a", "b", "ill", "who"], "Gather"),
     "weights": (_weighted, ["a", "b", "ill", "weight"], "Encode"),
     "intervals": (_intervals, ["a", "b", "ill"], "Total"),
-    "names": (_names, ["a", "ill", "who", "job"], "_Meet"),
+    "names": (_names, ["a", "ill", "who", "job", "seen"], "_Meet"),
 }
 
 

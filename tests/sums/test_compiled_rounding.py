@@ -14,7 +14,7 @@ from tests.sums.test_table import NORMS, VALUES
 
 from privet.data.floats import FrameRows
 from privet.sums import bounded_table, table
-from privet.sums.compiled_rounding import Rounding, _columns, _right, _rows, rounding, scales
+from privet.sums.compiled_rounding import Rounding, _column, _right, _rows, _turn, rounding, scales
 
 pytestmark = pytest.mark.skipif(rounding() is None, reason="Numba is not installed: pip install privet[fast]")
 
@@ -102,10 +102,14 @@ def test_a_compiler_that_is_wrong_is_noticed() -> None:
     def ties_up(block: Any, over: float, times: float, limit: float, units: Any, squares: Any) -> None:
         _rows(np.nextafter(block, np.inf), over, times, limit, units, squares)
 
-    def unmarked(block: Any, over: float, times: float, limit: float, units: Any, squares: Any) -> None:
-        _columns(block, over, times, limit * 2, units, squares)
+    def unmarked(tile: Any, limit: float, units: Any, squares: Any) -> None:
+        _turn(tile, limit * 2, units, squares)
+
+    def up(values: Any, over: float, times: float, units: Any, squares: Any) -> None:
+        _column(np.nextafter(values, np.inf), over, times, units, squares)
 
     with np.errstate(all="ignore"):
-        assert _right(Rounding(_rows, _columns))
-        assert not _right(Rounding(ties_up, _columns))
-        assert not _right(Rounding(_rows, unmarked))
+        assert _right(Rounding(_rows, _column, _turn))
+        assert not _right(Rounding(ties_up, _column, _turn))
+        assert not _right(Rounding(_rows, _column, unmarked))
+        assert not _right(Rounding(_rows, up, _turn))

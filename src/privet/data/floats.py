@@ -1,7 +1,7 @@
 """Features and targets as numbers. Refused by declared type and shape only; a cell that is no number is NaN."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,13 +68,11 @@ class FrameRows(MadeRows):
             rows[infinite] = np.nan
         return rows
 
-    def columns(self, part: slice) -> NDArray[np.float64]:
-        """The rows of a slice as (columns, rows), for those who count infinite values as missing themselves."""
-        found = np.empty((self.shape[1], len(range(self.shape[0])[part])))
+    def columns(self, part: slice) -> Iterator[NDArray[np.float64]]:
+        """The columns of a slice, one after the other, not copied if they are floats; infinite values stay as such."""
         with np.errstate(all="ignore"):
-            for values, column in zip(found, self._columns, strict=True):
-                values[:] = column[part]
-        return found
+            for column in self._columns:
+                yield np.require(column[part], np.float64, ["C", "A"])
 
 
 def matrix(X: Any, *, name: str = "X", columns: int | None = None) -> Any:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from privet.engines.encoded_part import close_parts
 from privet.engines.half_folders import clear_halves, half_folder
 from privet.engines.live_folders import clear_dead, held, lock_of, locks_in
-from privet.engines.part import private_folder
+from privet.engines.part import no_room, private_folder
 
 _Found = TypeVar("_Found")
 _PREFIX = "privet-"
@@ -38,14 +38,14 @@ class Cache:
         self._root = folder
         if folder is None:
             clear_dead(locks_in(Path(tempfile.gettempdir()), _PREFIX))
-            root = gone = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            self.folder = root / uuid.uuid4().hex
+            gone = _temporary()
+            self.folder = gone / uuid.uuid4().hex
         else:
             root = private_folder(folder)
             clear_halves(root)
             clear_dead(locks_in(root))
             self.folder = gone = root / uuid.uuid4().hex
-        self._finalizer = None if keep else weakref.finalize(self, _remove, gone, held(lock_of(gone)), os.getpid())
+        self._finalizer = None if keep else weakref.finalize(self, _remove, gone, _held(gone), os.getpid())
 
     def made(self, make: Callable[[Path], _Found]) -> _Found:
         """What `make` returns, which fills an empty folder; it takes its name when all is there."""
@@ -63,6 +63,20 @@ class Cache:
         close_parts()
         if self._finalizer is not None:
             self._finalizer()
+
+
+def _temporary() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix=_PREFIX))
+    except OSError as error:
+        raise no_room(tempfile.gettempdir(), error) from None
+
+
+def _held(folder: Path) -> int | None:
+    try:
+        return held(lock_of(folder))
+    except OSError as error:
+        raise no_room(folder.parent, error) from None
 
 
 def _remove(folder: Path, lock: int | None, owner: int) -> None:

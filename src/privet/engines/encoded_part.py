@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privet.arrays import Vector
-from privet.engines.part import Fingerprint, Part
+from privet.engines.part import Fingerprint, Part, no_room
 from privet.errors import EngineFailure, InvalidParameter
 from privet.geometry import whole_space
 from privet.losses import Loss, Ridge
@@ -59,8 +59,7 @@ def write_part(problem: LinearProblem | GroupedProblem, path: Path) -> Part:
         half.replace(path)
     except OSError as error:
         half.unlink(missing_ok=True)
-        raise EngineFailure(f"""Expected room for encoded rows in {str(path.parent)!r}, got {type(error).__name__}:
-            the table is not encoded, and nothing was released. Free some space, or name another folder.""") from None
+        raise no_room(path.parent, error) from None
     return Part(str(path), Fingerprint.of(str(path)))
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from privet.engines.part import no_room
+
 try:
     import fcntl
 except ImportError:  # not on Windows, where what was left stays
@@ -20,11 +22,17 @@ _LOCK = ".alive"
 def half_folder(folder: Path) -> Iterator[Path]:
     """A folder beside it that takes its name when all is there; locked while its writer lives, removed if it fails."""
     half = folder.with_name(f"{folder.name}-{secrets.token_hex(8)}{_HALF}")
-    lock = os.open(half.with_name(half.name + _LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        lock = os.open(half.with_name(half.name + _LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise no_room(folder.parent, error) from None
     try:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)
-        half.mkdir(mode=0o700)
+        try:
+            half.mkdir(mode=0o700)
+        except OSError as error:
+            raise no_room(folder.parent, error) from None
         yield half
     finally:
         shutil.rmtree(half, ignore_errors=True)

@@ -82,3 +82,17 @@ def private_folder(folder: str | os.PathLike[str]) -> Path:
         raise InvalidParameter(f"""Expected a folder that nobody else may read, got {os.fspath(folder)!r} with mode
             {stat.S_IMODE(mode):o}: encoded rows are private data. Use chmod 700, or name a new folder.""")
     return path
+
+
+def no_room(folder: str | os.PathLike[str], error: OSError) -> EngineFailure:
+    """What is said when rows cannot be written, e.g. to a full disk: in the system's words, which hold no cell.
+
+    Examples
+    --------
+    >>> import errno
+    >>> str(no_room("rows", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "rows/7.arrow")))[:70]
+    "Expected room for rows in 'rows', got No space left on device: the tab"
+    """
+    return EngineFailure(f"""Expected room for rows in {os.fspath(folder)!r}, got
+        {error.strerror or type(error).__name__}: the table is not encoded. What was charged stays charged. Free some
+        space, or name another folder; then run again.""")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from privet.engines.part import Fingerprint, Part
-from privet.errors import EngineFailure
+from privet.engines.part import Fingerprint, Part, no_room
 
 
 def write_batch(batch: Any, folder: Path, ending: str) -> Part:
@@ -37,8 +36,7 @@ def write_batches(batches: Sequence[Any], folder: Path, ending: str) -> Part:
                 writer.write_batch(batch)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise EngineFailure(f"""Expected room for rows in {str(folder)!r}, got {type(error).__name__}: what was charged
-            stays charged. Free some space, or name another folder.""") from None
+        raise no_room(folder, error) from None
     return Part(str(path), Fingerprint.of(str(path)))
 
 

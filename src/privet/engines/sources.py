@@ -2,9 +2,10 @@
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from privet.arrays import IntArray
 from privet.engines.part import Fingerprint, Part
 from privet.engines.raw_files import mapped_batch
 from privet.errors import InvalidParameter
+from privet.sums.blocks import most_threads
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A file, a folder of files, a pattern, or several of them."""
@@ -21,6 +23,7 @@ PARQUET = (".parquet", ".pq", ".parq")
 CSV = (".csv", ".csv.gz")
 CELLS = ".cells"  # how files of cells end, which were read off CSV files
 _ROWS = 1 << 22  # of a part, about
+_Item = TypeVar("_Item")
 
 
 def source_parts(
@@ -107,12 +110,31 @@ def source_blocks(part: Part, columns: Sequence[str], *, rows: int | None = None
             return
         found, whole = False, opened.metadata.num_rows
         done = sum(opened.metadata.row_group(i).num_rows for i in range(min(groups, default=0)))
-        for batch in opened.iter_batches(batch_size=rows, row_groups=groups, columns=list(columns)):
+        for batch in ahead(opened.iter_batches(batch_size=rows, row_groups=groups, columns=list(columns))):
             found, done = True, done + batch.num_rows
             yield pa.table(batch)
             say_read(part.path, lambda: done / max(1, whole))  # noqa: B023  # asked at once
         if not found:  # a part without rows is one of none, not none at all
             yield opened.schema_arrow.empty_table().select(list(columns))
+
+
+def ahead(items: Iterable[_Item]) -> Iterator[_Item]:
+    """The same items; the next one is made in a thread while this one is used, where there may be several threads.
+
+    Examples
+    --------
+    >>> list(ahead(range(3)))
+    [0, 1, 2]
+    """
+    if most_threads() < 2:
+        yield from items
+        return
+    rest, end = iter(items), object()
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, rest, end)
+        while (found := coming.result()) is not end:
+            coming = pool.submit(next, rest, end)
+            yield found  # type: ignore[misc]  # which is not the end
 
 
 def source_counts(parts: Sequence[Part]) -> IntArray:

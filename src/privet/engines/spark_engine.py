@@ -116,6 +116,7 @@ class SparkEngine(Engine):
         """Write a frame's rows into an empty folder, once; the names of the files."""
         try:
             with _all_again(frame.sparkSession):
+                frame = _as_shown(frame)
                 if groups is not None:
                     frame = frame.repartition(_FILES_A_CORE * self.cores, _person(frame, groups))
                 # Not by `as_uri`: Spark takes a path letter for letter. Never more than one file for each partition.
@@ -244,10 +245,23 @@ def _person(frame: "DataFrame", groups: str) -> Any:
         codes, cells = pd.factorize(labels, use_na_sentinel=False)
         return pd.Series([hashed(cell) for cell in cells], dtype="int64").take(codes).reset_index(drop=True)
 
-    column = frame[f"`{groups.replace('`', '``')}`"]
+    column = _column(frame, groups)
     # As text already in Spark: pandas would read whole numbers with gaps as floats, and so two ids as one and as two.
     text = column if isinstance(frame.schema[groups].dataType, types.BinaryType) else column.cast("string")
     return functions.pandas_udf(hashes, "long")(text)
+
+
+def _column(frame: "DataFrame", name: str) -> Any:
+    """A column by its name, whatever signs that has."""
+    return frame[f"`{name.replace('`', '``')}`"]
+
+
+def _as_shown(frame: "DataFrame") -> "DataFrame":
+    """The frame with times as Spark shows them, in the session's zone: in a file they would be those of UTC."""
+    from pyspark.sql import types
+
+    zoned = [field.name for field in frame.schema.fields if isinstance(field.dataType, types.TimestampType)]
+    return frame.withColumns({name: _column(frame, name).cast("timestamp_ntz") for name in zoned}) if zoned else frame
 
 
 @contextlib.contextmanager

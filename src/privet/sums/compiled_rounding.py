@@ -6,8 +6,8 @@ finite, or near the bound or beyond it, is marked and left to NumPy (docs/proofs
 """
 
 import math
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,15 +18,29 @@ _WORTH_LOADING = 2**22  # values in one table that pay for loading the compiler,
 _WORTH_CALLING = 2**12
 _MAGIC = 1.5 * 2.0**52  # x + this − this is x rounded to a whole number, ties to even, for |x| < 2^51
 _FAR = 40_000.0  # units beyond which a row is marked, whatever else it holds: their square is above 2^30
-_TILE = 64  # rows that are turned together
+_TURNED = 8  # columns that are turned together
 _MARK = -1.0
 
 
 class Rounding(NamedTuple):
-    """The compiled functions: of rows, or of columns, to 16-bit rows and their squared norms, −1 for rows left over."""
+    """The compiled functions: from floats to 16-bit rows and their squared norms, −1 for rows left over.
+
+    `rows` takes rows; `column` one column after the other, as it lies in memory, which `turn` then makes rows of.
+    """
 
     rows: Callable[[Any, float, float, float, Any, Any], None]
-    columns: Callable[[Any, float, float, float, Any, Any], None]
+    column: Callable[[Any, float, float, Any, Any], None]
+    turn: Callable[[Any, float, Any, Any], None]
+
+    def columns(
+        self, lying: Iterable[Any], over: float, times: float, limit: float, units: Any, squares: Any, scratch: Any
+    ) -> None:
+        """Columns of floats to rows of units: what `rows` does with their rows; 16 bits of `scratch` for each value."""
+        tile = scratch[: units.size].reshape(units.shape[::-1])
+        squares[:] = 0.0
+        for column, values in zip(tile, lying, strict=True):
+            self.column(values, over, times, column, squares)
+        self.turn(tile, limit, units, squares)
 
 
 def rounding_for(values: int) -> Rounding | None:
@@ -66,9 +80,14 @@ def _compiled(kept: bool) -> Rounding:
     import numba
 
     number, lines, line = numba.types.float64, numba.types.float64[:, ::1], numba.types.float64[::1]
-    given = (lines, number, number, number, numba.types.int16[:, ::1], line)
-    made: Any = numba.njit(given, nogil=True, cache=kept, error_model="numpy")
-    return Rounding(made(_rows), made(_columns))
+    short, shorts = numba.types.int16[::1], numba.types.int16[:, ::1]
+    read = numba.types.Array(number, 1, "C", readonly=True)
+    made: Any = partial(numba.njit, nogil=True, cache=kept, error_model="numpy")
+    return Rounding(
+        made((lines, number, number, number, shorts, line))(_rows),
+        made((read, number, number, short, line))(_column),
+        made((shorts, number, shorts, line))(_turn),
+    )
 
 
 def _rows(block: Any, over: float, times: float, limit: float, units: Any, squares: Any) -> None:
@@ -87,26 +106,28 @@ def _rows(block: Any, over: float, times: float, limit: float, units: Any, squar
         squares[i] = np.float64(total) if total <= limit else _MARK
 
 
-def _columns(block: Any, over: float, times: float, limit: float, units: Any, squares: Any) -> None:
-    """Columns of floats to rows of units, a tile of rows at a time, which stays in the nearest cache."""
-    columns, count = block.shape
-    total, tile = np.empty(_TILE), np.empty((columns, _TILE), dtype=np.int16)
-    for first in range(0, count, _TILE):
-        size = min(_TILE, count - first)
-        total[:] = 0.0
-        for j in range(columns):
-            for i in range(size):
-                value = block[j, first + i] if over == 1.0 else block[j, first + i] / over
-                value *= times
-                value = value if value < _FAR else _FAR
-                value = value if value > -_FAR else -_FAR
-                value = (value + _MAGIC) - _MAGIC
-                tile[j, i] = np.int16(np.int32(value))
-                total[i] += value * value
-        for i in range(size):
-            for j in range(columns):
-                units[first + i, j] = tile[j, i]
-            squares[first + i] = total[i] if total[i] <= limit else _MARK
+def _column(values: Any, over: float, times: float, units: Any, squares: Any) -> None:
+    """A column of floats to units, and their squares to those of the columns before: whole, and below 2^53."""
+    for i in range(len(values)):
+        value = values[i] if over == 1.0 else values[i] / over
+        value *= times
+        value = value if value < _FAR else _FAR
+        value = value if value > -_FAR else -_FAR
+        value = (value + _MAGIC) - _MAGIC
+        units[i] = np.int16(np.int32(value))
+        squares[i] += value * value
+
+
+def _turn(tile: Any, limit: float, units: Any, squares: Any) -> None:
+    """Columns of units to rows, some columns at a time, as so many lines of memory are read at once; and marks."""
+    columns, count = tile.shape
+    for first in range(0, columns, _TURNED):
+        last = min(columns, first + _TURNED)
+        for i in range(count):
+            for j in range(first, last):
+                units[i, j] = tile[j, i]
+    for i in range(count):
+        squares[i] = squares[i] if squares[i] <= limit else _MARK
 
 
 def _right(made: Rounding) -> bool:
@@ -118,9 +139,10 @@ def _right(made: Rounding) -> bool:
         whole = np.rint(np.clip(np.nan_to_num(block / over * times, nan=_FAR), -_FAR, _FAR))
         wanted = np.einsum("ij,ij->i", whole, whole)
         limit = float(np.median(wanted))
-        for work, given in ((made.rows, block), (made.columns, np.ascontiguousarray(block.T))):
+        lying, scratch = list(np.ascontiguousarray(block.T)), np.empty(block.size, dtype=np.int16)
+        for work in (partial(made.rows, block), partial(made.columns, lying, scratch=scratch)):
             units, squares = np.empty(block.shape, dtype=np.int16), np.empty(len(block))
-            work(given, over, times, limit, units, squares)
+            work(over, times, limit, units, squares)
             fits = wanted <= limit
             if not (np.array_equal(squares, np.where(fits, wanted, _MARK)) and (units[fits] == whole[fits]).all()):
                 return False

@@ -86,24 +86,37 @@ def bounded_table(
     n, d = values.shape
     columns = d if prepare is None else prepare(np.zeros((1, d))).shape[1]
     compiled = rounding_for(n * columns)
-    lying = compiled is not None and prepare is None and isinstance(values, FrameRows)  # columns, as the frame has them
-    rows = max(64, min(_ROWS, (_LYING if lying else _VALUES) // columns // 64 * 64))
     units, squares = np.empty((n, columns), dtype=np.int16), np.empty(n)
     later = _Later(units, squares, row_norm, step, most)
+    lying = compiled is not None and prepare is None and isinstance(values, FrameRows)  # columns, as the frame has them
+    rows = max(64, min(_ROWS, (_LYING if lying else _VALUES) // columns // 64 * 64))
+    scratch = np.empty(rows * columns if lying else 0, dtype=np.int16)
     for first in range(0, n, rows):
         part = slice(first, first + rows)
-        block = values.columns(part) if lying else _block(values, part, prepare)
-        standing = block.T if lying else block
-        if not kept[part].all():
-            standing[~kept[part]] = 0.0
         if compiled is None:
+            block = _kept(_block(values, part, prepare), kept[part])
             units[part], squares[part] = _rounded(block, row_norm, step, most)
-            continue
-        work = compiled.columns if lying else compiled.rows
-        work(np.ascontiguousarray(block), *scales(row_norm, step, most, columns), units[part], squares[part])
-        later.add(first, np.flatnonzero(squares[part] < 0), standing)
+        elif lying:
+            bounds = scales(row_norm, step, most, columns)
+            compiled.columns(values.columns(part), *bounds, units[part], squares[part], scratch)
+            _kept(units[part], kept[part])
+            _kept(squares[part], kept[part])
+            places = first + np.flatnonzero(squares[part] < 0)
+            later.add(places, values[places] if places.size else units[:0])
+        else:
+            block = np.ascontiguousarray(_kept(_block(values, part, prepare), kept[part]))
+            compiled.rows(block, *scales(row_norm, step, most, columns), units[part], squares[part])
+            places = np.flatnonzero(squares[part] < 0)
+            later.add(first + places, block[places])
     later.done()
     return Table(units, _inverse(squares), step=step, row_norm=row_norm)
+
+
+def _kept(rows: Vector, kept: BoolArray) -> Vector:
+    """Rows, or numbers, of which those that are not kept were set to zero."""
+    if not kept.all():
+        rows[~kept] = 0
+    return rows
 
 
 class _Later:
@@ -114,11 +127,11 @@ class _Later:
         self._places: list[IntArray] = []
         self._rows: list[Vector] = []
 
-    def add(self, first: int, places: IntArray, block: Vector) -> None:
-        """The rows at some places of a block that begins at `first`."""
+    def add(self, places: IntArray, rows: Vector) -> None:
+        """The rows at some places of the table."""
         if places.size:
-            self._places.append(first + places)
-            self._rows.append(block[places])
+            self._places.append(places)
+            self._rows.append(rows)
         if sum(map(len, self._places)) >= _ROWS:
             self.done()
 
