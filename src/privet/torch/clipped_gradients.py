@@ -117,8 +117,9 @@ class ClippedGradients:
         self._scales, self._anchor = scales, anchor
         if self._way is None:
             self.prove(batch)
-        self._check_unchanged()
-        if self._modes != [module.training for module in self.model.modules()]:
+        modules = tuple(self.model.modules())
+        self._check_unchanged(modules)
+        if self._modes != [module.training for module in modules]:
             self.prove(batch)  # another model, as far as anybody knows
         row, totals = one_row(self.parameters)
         if sizes is None and scales is None and anchor is None and isinstance(rule, Clip):
@@ -143,9 +144,10 @@ class ClippedGradients:
         except Exception:  # noqa: BLE001  # some example has no such label, or shape: it is found the long way
             return None
 
-    def _check_unchanged(self) -> None:
-        now = trainable(self.model)
-        if tuple(map(id, now.values())) != tuple(map(id, self.parameters)):
+    def _check_unchanged(self, modules: Sequence[nn.Module]) -> None:
+        held = [p for module in modules for p in module._parameters.values() if p is not None and p.requires_grad]
+        if list(dict.fromkeys(map(id, held))) != list(map(id, self.parameters)):
+            now = trainable(self.model)
             names = sorted(set(now) ^ set(self.names)) or ["some parameter"]
             raise InvalidParameter(f"""Expected the trainable parameters that the model had at set-up, got others
                 ({", ".join(names[:3])}): their gradients would be neither clipped nor covered by the noise. Set

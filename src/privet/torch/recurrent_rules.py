@@ -1,6 +1,7 @@
 """Recurrent layers: LSTM with a backward pass of its own, GRU and plain RNN as their equations say."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,6 +13,8 @@ from privet.torch.recording import NotRecorded, Recording
 from privet.torch.uses import Product, Rows, SharedGram, Use
 
 Layer = Callable[[Recording, Tensor, tuple[Tensor, ...], Sequence[Tensor]], tuple[Tensor, tuple[Tensor, ...]]]
+
+_SHARED = 1 << 23  # products in a step above which threads share them
 
 
 def lstm(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
@@ -131,14 +134,15 @@ class _Lstm(torch.autograd.Function):
         inside, forget, candidate, out = (gate.unbind(0) for gate in gates.chunk(4, 2))
         both, at = gates[:, :, : width // 2].unbind(0), cells.unbind(0)
         steps = zip(*map(torch.unbind, (gates, tops, outputs)), strict=True)
-        for t, (now, top, output) in enumerate(steps):
-            now.addmm_(state, turned)
-            both[t].sigmoid_()
-            candidate[t].tanh_()
-            out[t].sigmoid_()
-            torch.mul(forget[t], at[t], out=at[t + 1]).addcmul_(inside[t], candidate[t])
-            torch.tanh(at[t + 1], out=top)
-            state = torch.mul(out[t], top, out=output)
+        with _few_threads(examples * weight.numel()):
+            for t, (now, top, output) in enumerate(steps):
+                now.addmm_(state, turned)
+                both[t].sigmoid_()
+                candidate[t].tanh_()
+                out[t].sigmoid_()
+                torch.mul(forget[t], at[t], out=at[t + 1]).addcmul_(inside[t], candidate[t])
+                torch.tanh(at[t + 1], out=top)
+                state = torch.mul(out[t], top, out=output)
         ctx.kept = gates, cells, tops, weight
         return outputs, cells[-1].clone()
 
@@ -162,14 +166,32 @@ class _Lstm(torch.autograd.Function):
         by_cell = gates.view(*gates.shape[:2], 4, -1)[:, :, :3]
         steps = zip(*map(torch.unbind, (upstream, to_top, by_cell, out, kept, gates)), strict=True)
         each = to_cell[:, None]
-        for back, top, three, one, forgotten, now in reversed(list(steps)):
-            to_state += back
-            to_cell.addcmul_(to_state, top)
-            three *= each  # from here on these are the gradients of the gates
-            one *= to_state
-            to_cell *= forgotten
-            torch.mm(now, weight, out=to_state)
+        with _few_threads(len(last) * weight.numel()):
+            for back, top, three, one, forgotten, now in reversed(list(steps)):
+                to_state += back
+                to_cell.addcmul_(to_state, top)
+                three *= each  # from here on these are the gradients of the gates
+                one *= to_state
+                to_cell *= forgotten
+                torch.mm(now, weight, out=to_state)
         return gates, to_state, to_cell, None
+
+
+@contextmanager
+def _few_threads(products: int) -> Iterator[None]:
+    """One thread for a chain of steps of so many products each, if others would spend more on waiting than they save.
+
+    Threads of Python that have computed before keep the number they have.
+    """
+    before = torch.get_num_threads()
+    if before == 1 or products > _SHARED:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _cells(cell: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Layer:
