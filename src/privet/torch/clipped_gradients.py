@@ -20,6 +20,7 @@ from privet.torch.remembering import Memory, check_memory
 from privet.torch.scratch import Scratch
 from privet.torch.softmax_regression import SoftmaxRegression
 from privet.torch.turns import TRIAL, alone
+from privet.torch.uncompiled import uncompiled
 from privet.torch.uses import BELOW, LEAST, Rows, Use
 
 _NOTHING = 2.0**-40  # a norm that is taken for none where parameters are counted
@@ -94,7 +95,7 @@ class ClippedGradients:
 
     def prove(self, batch: Any) -> None:
         """Check the model on made-up examples of the shapes and types of `batch`, whose values are not read."""
-        with TRIAL:
+        with TRIAL, uncompiled(self.model):
             self._way, self.way = prove(self.model, self.per_example, batch)
         self._watched = tuple(mixers(self.model))
         self._modes = [module.training for module in self.model.modules()]
@@ -129,7 +130,7 @@ class ClippedGradients:
         self._sums += 1
         memory = Memory(self.model, copy=self._sums & (self._sums - 1) == 0)  # now and then: what `.data` hides
         within = 0
-        with alone(self.model):
+        with alone(self.model), uncompiled(self.model):
             for examples, units in self._micro_batches(batch, sizes):
                 within += self._add(examples, units, rule, totals)
         check_memory(memory)
