@@ -1,20 +1,18 @@
 """Recurrent layers: LSTM with a backward pass of its own, GRU and plain RNN as their equations say."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
+from privet.torch.few_threads import few_threads
 from privet.torch.product_rules import linear
 from privet.torch.recording import NotRecorded, Recording
 from privet.torch.uses import Product, Rows, SharedGram, Use
 
 Layer = Callable[[Recording, Tensor, tuple[Tensor, ...], Sequence[Tensor]], tuple[Tensor, tuple[Tensor, ...]]]
-
-_SHARED = 1 << 23  # products in a step above which threads share them
 
 
 def lstm(recording: Recording, input: Tensor, *rest: Any) -> tuple[Tensor, ...]:
@@ -134,7 +132,7 @@ class _Lstm(torch.autograd.Function):
         inside, forget, candidate, out = (gate.unbind(0) for gate in gates.chunk(4, 2))
         both, at = gates[:, :, : width // 2].unbind(0), cells.unbind(0)
         steps = zip(*map(torch.unbind, (gates, tops, outputs)), strict=True)
-        with _few_threads(examples * weight.numel()):
+        with few_threads(examples * weight.numel()):
             for t, (now, top, output) in enumerate(steps):
                 now.addmm_(state, turned)
                 both[t].sigmoid_()
@@ -166,7 +164,7 @@ class _Lstm(torch.autograd.Function):
         by_cell = gates.view(*gates.shape[:2], 4, -1)[:, :, :3]
         steps = zip(*map(torch.unbind, (upstream, to_top, by_cell, out, kept, gates)), strict=True)
         each = to_cell[:, None]
-        with _few_threads(len(last) * weight.numel()):
+        with few_threads(len(last) * weight.numel()):
             for back, top, three, one, forgotten, now in reversed(list(steps)):
                 to_state += back
                 to_cell.addcmul_(to_state, top)
@@ -175,23 +173,6 @@ class _Lstm(torch.autograd.Function):
                 to_cell *= forgotten
                 torch.mm(now, weight, out=to_state)
         return gates, to_state, to_cell, None
-
-
-@contextmanager
-def _few_threads(products: int) -> Iterator[None]:
-    """One thread for a chain of steps of so many products each, if others would spend more on waiting than they save.
-
-    Threads of Python that have computed before keep the number they have.
-    """
-    before = torch.get_num_threads()
-    if before == 1 or products > _SHARED:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _cells(cell: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Layer:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from privet.torch.few_threads import few_threads
 from privet.torch.uses import BELOW, LONG, LOST, Product, Rows, Use, merged
 
 _MODERATE = 2.0**40  # clips up to this, and down to its inverse, are plain float32 numbers beside what is lost
@@ -82,11 +83,16 @@ class SoftmaxRegression:
         the clip, less those beyond.
         """
         x = batch[0] if batch[0].dim() == 2 else batch[0].flatten(1)
-        weight, bias = totals[0], len(totals) > 1
+        weight = totals[0]
         odd = x.device.type != "cpu" or x.dtype != torch.float32 or max(weight.shape) > LONG
         if odd or not 1.0 / _MODERATE <= clip <= _MODERATE:
             return None
-        residuals = self._residuals(x, batch[1])
+        with few_threads(x.shape[0] * weight.numel()):
+            return self._clipped(x, batch[1], clip, totals)
+
+    def _clipped(self, x: Tensor, y: Tensor, clip: float, totals: Sequence[Tensor]) -> int | None:
+        weight, bias = totals[0], len(totals) > 1
+        residuals = self._residuals(x, y)
         # (‖r‖ + a)² (‖x‖ + b)², a and b what float32 squares lose; ‖r‖² ≤ 2, so that 2a‖r‖ + a² ≤ 4a
         with np.errstate(all="ignore"):
             squared = torch.linalg.vector_norm(x, dim=1).numpy()
