@@ -13,7 +13,7 @@ from torch._utils import _unflatten_dense_tensors
 from privet.clipping import Bounding, Clip, PerLayer
 from privet.errors import InvalidParameter
 from privet.torch.gradient_differences import differences
-from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
+from privet.torch.gradient_ways import PerExample, Recorded, Way, chosen, length, part
 from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
 from privet.torch.remembering import Memory, check_memory
@@ -97,6 +97,8 @@ class ClippedGradients:
         """Check the model on made-up examples of the shapes and types of `batch`, whose values are not read."""
         with TRIAL, uncompiled(self.model):
             self._way, self.way = prove(self.model, self.per_example, batch)
+        if isinstance(self._way, Recorded):
+            self._way.scratch = self._scratch
         self._watched = tuple(mixers(self.model))
         self._modes = [module.training for module in self.model.modules()]
 
@@ -123,10 +125,8 @@ class ClippedGradients:
         if self._modes != [module.training for module in modules]:
             self.prove(batch)  # another model, as far as anybody knows
         row, totals = one_row(self.parameters)
-        if sizes is None and scales is None and anchor is None and isinstance(rule, Clip):
-            count = self._add_closed(batch, rule.clip, totals)
-            if count is not None:
-                return ClippedSum(totals, count, row)
+        if sizes is scales is anchor is None and (count := self._add_closed(batch, rule, totals)) is not None:
+            return ClippedSum(totals, count, row)
         self._sums += 1
         memory = Memory(self.model, copy=self._sums & (self._sums - 1) == 0)  # now and then: what `.data` hides
         within = 0
@@ -136,12 +136,12 @@ class ClippedGradients:
         check_memory(memory)
         return ClippedSum(totals, within, row)
 
-    def _add_closed(self, batch: Any, clip: float, totals: Sequence[Tensor]) -> int | None:
+    def _add_closed(self, batch: Any, rule: Bounding, totals: Sequence[Tensor]) -> int | None:
         """The whole batch by the closed form, which asks neither model nor loss; None if there is none for it."""
-        if not isinstance(self._way, SoftmaxRegression):
+        if not isinstance(self._way, SoftmaxRegression) or not isinstance(rule, Clip):
             return None
         try:
-            return self._way.add_clipped(batch, clip, totals)
+            return self._way.add_clipped(batch, rule.clip, totals)
         except Exception:  # noqa: BLE001  # some example has no such label, or shape: it is found the long way
             return None
 
