@@ -283,3 +283,25 @@ def test_softmax_regression_has_a_closed_form(sizes: list[int] | None) -> None:
     assert distance(found.gradients, slowly(model, per_example, batch, Clip(clip=0.5), sizes)) < 1e-5
     batch[1][4] = 7  # no such class
     assert all(bool(g.isfinite().all()) for g in engine.sum(batch, Clip(clip=0.5)).gradients)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("how", ["wrapped", "in place"])
+def test_a_compiled_model_has_the_sum_of_the_model(how: str) -> None:
+    """Compiled parts run as they are written in private steps, and the compiler is not asked to look at those."""
+    asked: list[int] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        asked.append(1)
+        return graph.forward
+
+    model, batch = made("layer norm", 6)
+    expected = ClippedGradients(model, losses).sum(batch, Clip(clip=0.1))
+    compiled: Any = torch.compile(model, backend=backend) if how == "wrapped" else model
+    if how == "in place":
+        model.compile(backend=backend)
+    engine = ClippedGradients(compiled, losses)
+    found = engine.sum(batch, Clip(clip=0.1))
+    assert engine.way == "book-keeping"
+    assert not asked
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(found.gradients, expected.gradients, strict=True))

@@ -197,21 +197,57 @@ def test_threads_share_no_noise(way: str) -> None:
     assert blocks.max() < 0.045  # 8 standard deviations
 
 
+def test_noise_of_small_tensors_is_used_once(way: str) -> None:
+    """That of several calls is drawn at once: whatever sizes and standard deviations take turns, none comes again."""
+    noise, sizes = FloatNoise(), [1000, 1000, 7, 1000, PAIRS, 1000, PAIRS + 1]
+    parts = [torch.zeros(size) for _ in range(20) for size in sizes]
+    for number, part in enumerate(parts):
+        noise.add_(part, 1.0 + number % 2)
+    units = torch.cat([part / (1.0 + number % 2) for number, part in enumerate(parts)])
+    assert abs(float(units.std()) - 1) < 0.01  # 15 standard deviations
+    assert len(torch.unique(units)) > 0.9 * len(units)  # floats of 24 bits meet now and then
+    thousands = torch.stack([part for part in parts if len(part) == 1000]).numpy()
+    assert np.abs(np.corrcoef(thousands) - np.eye(len(thousands))).max() < 0.3  # 9 standard deviations
+
+
+def test_threads_share_no_noise_of_small_tensors() -> None:
+    """Eight threads take noise from what one source has drawn for several calls: no tensor is another's."""
+    noise, out = FloatNoise(), torch.zeros(8, 50, 500)
+
+    def take(rows: Any) -> None:
+        for row in rows:
+            noise.add_(row, 1.0)
+
+    threads = [threading.Thread(target=take, args=(rows,)) for rows in out]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(torch.unique(out.view(-1, 500)[:, 0])) == 400
+    assert np.abs(np.corrcoef(out.view(-1, 500).numpy()) - np.eye(400)).max() < 0.5  # 11 standard deviations
+
+
 FORK = """
 import os, sys, torch
 from privet.torch import FloatNoise, NoiseAhead
 import privet.torch.noise_ahead as module
 module._cores = lambda: 2
-size = 100_000
-ahead = NoiseAhead(FloatNoise(), size)
+size = 100_000 if sys.argv[1] != "spare" else 1000
+noise = FloatNoise()
+ahead = NoiseAhead(noise, size)
 ahead.prepare()
 if sys.argv[1] == "done":
     ahead._pending.result()
 def show():
     for _ in range(2):
         out = torch.zeros(size)
-        ahead.add_([out], 1.0)
-        print(*out[::9973].tolist(), sep="\\n", flush=True)
+        if sys.argv[1] == "spare":
+            noise.add_(out, 1.0)
+        else:
+            ahead.add_([out], 1.0)
+        print(*out[:: size // 10 - 27].tolist(), sep="\\n", flush=True)
+if sys.argv[1] == "spare":
+    noise.add_(torch.zeros(size), 1.0)
 for child in range(2):
     if os.fork() == 0:
         show()
@@ -224,14 +260,14 @@ show()
 
 @pytest.mark.medium
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("state", ["done", "drawing"])
+@pytest.mark.parametrize("state", ["done", "drawing", "spare"])
 def test_forked_children_use_noise_of_their_own(state: str) -> None:
-    """Noise drawn ahead, or being drawn, at a fork is the parent's: children wait for nobody and repeat nothing."""
+    """Noise drawn ahead, being drawn, or left at a fork is the parent's: children wait for none, repeat nothing."""
     command = [sys.executable, "-W", "ignore", "-c", FORK, state]
     here = os.environ | {"PYTHONPATH": str(Path(privet.__file__).parents[1])}
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100, env=here)
     shown = run.stdout.split()
-    assert len(shown) == 3 * 2 * 11
+    assert len(shown) == 3 * 2 * (14 if state == "spare" else 11)
     assert len(set(shown)) == len(shown)
 
 

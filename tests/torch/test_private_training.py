@@ -19,7 +19,7 @@ from privet.clipping import Adaptive, Automatic  # noqa: E402
 from privet.errors import InvalidParameter, NoAmplification, NoProvenBound, Overspent  # noqa: E402
 from privet.ledger import Account  # noqa: E402
 from privet.randomness import fixed_seed_invalidates_guarantee  # noqa: E402
-from privet.sampling import FixedSize, Poisson  # noqa: E402
+from privet.sampling import FixedSize, Poisson, TruncatedPoisson  # noqa: E402
 from privet.torch import AdamBC, Phase, PrivateTraining, ScaledAdam  # noqa: E402
 
 CROSS = nn.CrossEntropyLoss(reduction="none")
@@ -146,11 +146,14 @@ def test_an_account_is_charged_for_the_whole_plan_before_an_example_is_read(tmp_
 
 @pytest.mark.medium
 def test_clips_noise_and_batches_may_be_chosen() -> None:
-    """Automatic and adaptive clipping, batches of fixed size, and phases of their own noise and clip all train."""
+    """Automatic and adaptive clipping, batches of fixed size or room, and phases of noise and clip all train."""
     for clip in (Automatic(clip=1.0), Adaptive(clip=1.0, count_noise=5.0)):
         assert trained(training(clip=clip)).guarantee.epsilon <= 2.0
     fixed = training(sampling=FixedSize(batch=20))
     assert "without_replacement" in repr(fixed.plan.event)
+    truncated = trained(training(sampling=TruncatedPoisson(sampling_rate=0.2, batch=60)))
+    assert "Approximate" in repr(truncated.plan.event)  # the chance that a batch is cut, as a delta
+    assert (truncated.steps_left, truncated.guarantee.epsilon <= 2.0) == (0, True)
     run = training(phases=[Phase(share=2, noise=2.0), Phase(clip=0.5)])
     first, second = run.plan.releases
     assert (first.times, second.times) == (4, 2)

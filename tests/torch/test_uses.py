@@ -81,3 +81,47 @@ def test_a_loss_that_goes_back_through_an_lstm_itself() -> None:
     found = engine.sum(batch, Clip(clip=0.1))
     for mine, theirs in zip(found.gradients, looped(engine, batch, 0.1), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_lstm_gives_threads_back(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short steps one after the other run on one thread; afterwards there are as many as before, also if they fail."""
+    seen: list[int] = []
+    batch = torch.randn(6, 14, 16), torch.zeros(6, dtype=torch.long)
+    engine = ClippedGradients(Last(), LossOf(nn.CrossEntropyLoss(reduction="none")))
+    engine.prove(batch)
+    sigmoid = Tensor.sigmoid_
+
+    def watched(tensor: Tensor) -> Tensor:
+        seen.append(torch.get_num_threads())
+        if fails:
+            raise RuntimeError
+        return sigmoid(tensor)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        monkeypatch.setattr(Tensor, "sigmoid_", watched)
+        engine.sum(batch, Clip(clip=0.1))
+        assert torch.get_num_threads() == 2
+        assert set(seen) == {1}
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_norms_are_taken_on_the_way_back_where_nothing_is_to_come(shared: bool) -> None:
+    """What a layer kept is freed as soon as its gradients are formed, unless the weight was used before as well."""
+    torch.manual_seed(6)
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    model = nn.Sequential(first, nn.Tanh(), first if shared else second, nn.Flatten(), nn.Linear(120, 2))
+    batch = torch.randn(5, 40, 3), torch.randint(2, (5,))
+    engine = ClippedGradients(model, LossOf(nn.CrossEntropyLoss(reduction="none")))
+    engine.prove(batch)
+    uses = engine._uses(batch, None)
+    formed = [use for use in uses if isinstance(use, Product) and not hasattr(use, "inputs")]
+    assert len(formed) == (0 if shared else 2)
+    found = engine.sum(batch, Clip(clip=0.1))
+    assert engine.way == "book-keeping"
+    for mine, theirs in zip(found.gradients, looped(engine, batch, 0.1), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)

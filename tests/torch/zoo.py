@@ -237,6 +237,16 @@ ZOO: dict[str, tuple[Make, Callable[[int], Tensor]]] = {
         lambda: nn.Sequential(nn.Linear(5, 4).requires_grad_(False), nn.Tanh(), nn.Linear(4, 4), head(4)),
         floats(5),
     ),
+    "low rank beside frozen": (  # LoRA
+        lambda: Apply(
+            lambda m, x: m.out(torch.tanh(m.base(x) + m.up(m.down(x))).flatten(1)),
+            base=nn.Linear(5, 4).requires_grad_(False),
+            down=nn.Linear(5, 2, bias=False),
+            up=nn.Linear(2, 4, bias=False),
+            out=nn.Linear(12, 3),
+        ),
+        floats(3, 5),
+    ),
     "penalised by its size": (
         lambda: Apply(lambda m, x: m.lin(x) + m.lin.weight.square().sum(), lin=nn.Linear(5, 3)),
         floats(5),

@@ -13,13 +13,14 @@ from torch._utils import _unflatten_dense_tensors
 from privet.clipping import Bounding, Clip, PerLayer
 from privet.errors import InvalidParameter
 from privet.torch.gradient_differences import differences
-from privet.torch.gradient_ways import PerExample, Way, chosen, length, part
+from privet.torch.gradient_ways import PerExample, Recorded, Way, chosen, length, part
 from privet.torch.proving import mixers, prove
 from privet.torch.recording import NotRecorded, trainable
 from privet.torch.remembering import Memory, check_memory
 from privet.torch.scratch import Scratch
 from privet.torch.softmax_regression import SoftmaxRegression
 from privet.torch.turns import TRIAL, alone
+from privet.torch.uncompiled import uncompiled
 from privet.torch.uses import BELOW, LEAST, Rows, Use
 
 _NOTHING = 2.0**-40  # a norm that is taken for none where parameters are counted
@@ -94,8 +95,10 @@ class ClippedGradients:
 
     def prove(self, batch: Any) -> None:
         """Check the model on made-up examples of the shapes and types of `batch`, whose values are not read."""
-        with TRIAL:
+        with TRIAL, uncompiled(self.model):
             self._way, self.way = prove(self.model, self.per_example, batch)
+        if isinstance(self._way, Recorded):
+            self._way.scratch = self._scratch
         self._watched = tuple(mixers(self.model))
         self._modes = [module.training for module in self.model.modules()]
 
@@ -117,35 +120,35 @@ class ClippedGradients:
         self._scales, self._anchor = scales, anchor
         if self._way is None:
             self.prove(batch)
-        self._check_unchanged()
-        if self._modes != [module.training for module in self.model.modules()]:
+        modules = tuple(self.model.modules())
+        self._check_unchanged(modules)
+        if self._modes != [module.training for module in modules]:
             self.prove(batch)  # another model, as far as anybody knows
         row, totals = one_row(self.parameters)
-        if sizes is None and scales is None and anchor is None and isinstance(rule, Clip):
-            count = self._add_closed(batch, rule.clip, totals)
-            if count is not None:
-                return ClippedSum(totals, count, row)
+        if sizes is scales is anchor is None and (count := self._add_closed(batch, rule, totals)) is not None:
+            return ClippedSum(totals, count, row)
         self._sums += 1
         memory = Memory(self.model, copy=self._sums & (self._sums - 1) == 0)  # now and then: what `.data` hides
         within = 0
-        with alone(self.model):
+        with alone(self.model), uncompiled(self.model):
             for examples, units in self._micro_batches(batch, sizes):
                 within += self._add(examples, units, rule, totals)
         check_memory(memory)
         return ClippedSum(totals, within, row)
 
-    def _add_closed(self, batch: Any, clip: float, totals: Sequence[Tensor]) -> int | None:
+    def _add_closed(self, batch: Any, rule: Bounding, totals: Sequence[Tensor]) -> int | None:
         """The whole batch by the closed form, which asks neither model nor loss; None if there is none for it."""
-        if not isinstance(self._way, SoftmaxRegression):
+        if not isinstance(self._way, SoftmaxRegression) or not isinstance(rule, Clip):
             return None
         try:
-            return self._way.add_clipped(batch, clip, totals)
+            return self._way.add_clipped(batch, rule.clip, totals)
         except Exception:  # noqa: BLE001  # some example has no such label, or shape: it is found the long way
             return None
 
-    def _check_unchanged(self) -> None:
-        now = trainable(self.model)
-        if tuple(map(id, now.values())) != tuple(map(id, self.parameters)):
+    def _check_unchanged(self, modules: Sequence[nn.Module]) -> None:
+        held = [p for module in modules for p in module._parameters.values() if p is not None and p.requires_grad]
+        if list(dict.fromkeys(map(id, held))) != list(map(id, self.parameters)):
+            now = trainable(self.model)
             names = sorted(set(now) ^ set(self.names)) or ["some parameter"]
             raise InvalidParameter(f"""Expected the trainable parameters that the model had at set-up, got others
                 ({", ".join(names[:3])}): their gradients would be neither clipped nor covered by the noise. Set

@@ -19,12 +19,13 @@ class Convolved:
     Norms come from Gram matrices of windows where places are few, else from the gradient itself, which is kept.
     """
 
-    __slots__ = ("_kept", "_places", "_rows", "_settings", "inputs", "outputs", "weight")
+    __slots__ = ("_kept", "_places", "_rows", "_settings", "_squared", "inputs", "outputs", "weight")
 
     def __init__(self, inputs: Tensor, outputs: Tensor, weight: Tensor, settings: tuple[Any, ...]) -> None:
         self.inputs, self.outputs, self.weight, self._settings = inputs, outputs, weight, settings
         self._places, self._kept = math.prod(outputs.shape[2:]), inputs[0].numel() + outputs[0].numel()
         self._rows: Tensor | None = None
+        self._squared: Tensor | None = None
 
     @property
     def numbers(self) -> int:
@@ -38,6 +39,11 @@ class Convolved:
         return self._settings[3] > 1 or 2 * self._places * self._places * (d + p) >= GHOST * d * p
 
     def squared_norms(self, scratch: Scratch) -> Tensor:
+        if self._squared is None:
+            self._squared = self._squares(scratch)
+        return self._squared
+
+    def _squares(self, scratch: Scratch) -> Tensor:
         if self._instantiates:
             found = squares(self.rows(scratch))
             del self.inputs, self.outputs  # the gradients are all that is needed from now on

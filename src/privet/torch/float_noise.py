@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from typing import NoReturn
+from contextlib import suppress
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ import torch
 from privet._checks import between
 from privet.errors import InvalidParameter
 from privet.randomness import Random, system_random, why_invalid
+from privet.randomness.lineage import lineage
 from privet.torch.normal_pairs import PAIRS, Loops, Singles, fill_compiled, fill_plain, loops
 
 IDEALISED = (
@@ -21,6 +23,14 @@ IDEALISED = (
 _WORTH_LOADING = 1 << 22  # coordinates that pay for loading the compiler, a fifth of a second
 _SPARE = 1.0 + 2.0**-20  # on the standard deviation: above what roundings may take from it
 _LEAST, _LARGEST = 2.0**-40, 2.0**40  # squares and tiny radii of these are plain float32 numbers
+
+
+class _Spare(NamedTuple):
+    """Standard normals that nobody has used yet, in pieces of one size; never of a seed, whose words come in order."""
+
+    process: tuple[int, int]
+    size: int
+    pieces: list[torch.Tensor]
 
 
 class FloatNoise:
@@ -49,7 +59,7 @@ class FloatNoise:
     '2.0'
     """
 
-    __slots__ = ("_checked", "_drawn", "random")
+    __slots__ = ("_checked", "_drawn", "_spare", "random")
 
     assumptions: tuple[str, ...] = (IDEALISED,)
 
@@ -57,6 +67,7 @@ class FloatNoise:
         self.random = system_random() if random is None else random
         self._drawn = 0
         self._checked = (0.0, np.float32(0.0))  # the stddev of the last call, and what is drawn for it
+        self._spare = _Spare((0, 0), 0, [])
 
     @property
     def why_invalid(self) -> str:
@@ -82,6 +93,10 @@ class FloatNoise:
         if type(stddev) is not float or stddev != self._checked[0]:
             self._checked = stddev, check_stddev(stddev)
         scale, flat = self._checked[1], as_float32(tensor)
+        if 0 < flat.numel() <= PAIRS and flat.device.type == "cpu" and not self.why_invalid:
+            flat.add_(self._piece(flat.numel()), alpha=float(scale))
+            write_back(tensor, flat)
+            return
         here = flat.cpu().numpy()  # the same memory, unless it is on another device
         block = np.empty(min(2 * PAIRS, here.size), dtype=np.float32)
         for start in range(0, here.size, 2 * PAIRS):
@@ -93,13 +108,29 @@ class FloatNoise:
             flat.copy_(torch.from_numpy(here))
         write_back(tensor, flat)
 
+    def _piece(self, size: int) -> torch.Tensor:
+        """Standard normals for one caller; where they are few, those of several calls are drawn at once.
+
+        Each piece is taken out of its list, which one thread alone can do, and lists are of one process.
+        """
+        spare, process = self._spare, lineage()
+        if spare.process == process and spare.size == size:
+            with suppress(IndexError):
+                return spare.pieces.pop()
+        drawn = torch.empty(2 * PAIRS // size * size)
+        self.fill_array(drawn.numpy(), UNIT)
+        pieces = list(drawn.split(size))
+        mine = pieces.pop()
+        self._spare = _Spare(process, size, pieces)
+        return mine
+
     def fill_array(self, out: Singles, scale: np.float32) -> None:
         """Overwrite an array in one piece with noise of a stddev that was checked, for threads of ours.
 
         Scratch is of this call alone: two threads that shared some would share noise.
         """
         made = self._loops(out.size)
-        scratch = np.empty((4, min(PAIRS, (out.size + 1) // 2)), dtype=np.float32)
+        scratch = np.empty((4 if made is None else 2, min(PAIRS, (out.size + 1) // 2)), dtype=np.float32)
         for start in range(0, out.size, 2 * PAIRS):
             part = out[start : start + 2 * PAIRS]
             pairs = (part.size + 1) // 2
@@ -129,6 +160,9 @@ def check_stddev(stddev: float) -> np.float32:
     because, use = "without noise nothing is private, and float32 holds no more", "Set it from the plan."
     asked = between("stddev", stddev, _LEAST, _LARGEST, closed=(True, True), because=because, use=use)
     return np.float32(np.nextafter(np.float32(asked * _SPARE), np.float32(math.inf)))
+
+
+UNIT = check_stddev(1.0)
 
 
 def in_one_row(tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:

@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from privet.errors import InvalidParameter
 from privet.torch.recording import Call, NotRecorded, Recording, Sources, trainable
+from privet.torch.scratch import Scratch
 from privet.torch.uses import Product, Rows, Use, merged, together
 
 PerExample = Callable[[nn.Module, Any], Tensor]
@@ -37,10 +38,12 @@ class Recorded:
         self, model: nn.Module, per_example: PerExample, script: Sequence[Call] | None, *, still: bool = False
     ) -> None:
         self._model, self._per_example, self._script, self._still = model, per_example, script, still
+        self.scratch: Scratch | None = None
 
     def uses(self, batch: Any, sizes: Tensor | None) -> list[Use | None]:
         parameters = tuple(trainable(self._model).values())
-        recording = Recording(parameters, length(batch), script=self._script, still=self._still)
+        scratch = self.scratch if sizes is None else None
+        recording = Recording(parameters, length(batch), script=self._script, still=self._still, scratch=scratch)
         try:
             self._watch(recording, parameters, batch, sizes)
             with torch.no_grad():

@@ -57,3 +57,5 @@ SECOND: dict[Any, Callable[[Any], int]] = {
 """Functions whose examples may stand in the second dimension, and where they do."""
 FLAT = {F.linear, torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.mm, torch.addmm}
 """Functions that may see the positions of all examples one below the other."""
+NEAR = {F.linear, torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.mm, torch.addmm, *CONVOLUTIONS}
+"""Functions of which a call is one use of a parameter, whose norms may be taken while its gradient is near."""

@@ -11,9 +11,9 @@ import torch
 
 from privet._checks import whole
 from privet.errors import InvalidParameter
-from privet.torch.float_noise import FloatNoise, as_float32, check_stddev, in_one_row, no_copy, write_back
+from privet.randomness.lineage import lineage
+from privet.torch.float_noise import UNIT, FloatNoise, as_float32, check_stddev, in_one_row, no_copy, write_back
 
-_UNIT = check_stddev(1.0)
 _LIVE: "weakref.WeakSet[NoiseAhead]" = weakref.WeakSet()
 _FORKS_ARE_SEEN = threading.Event()
 
@@ -65,7 +65,7 @@ class NoiseAhead:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="privet-noise")
         self._pending: Future[None] | None = None
         self._lock = threading.Lock()
-        self._process = os.getpid()
+        self._process = lineage()
 
     def prepare(self) -> None:
         """Begin to draw the noise of the next `add_`, if that was not done yet; returns at once."""
@@ -95,7 +95,7 @@ class NoiseAhead:
 
     def settle(self) -> None:
         """Wait until nothing is being drawn; what was drawn stays for the next `add_`."""
-        if self._process == os.getpid():
+        if self._process == lineage():
             with self._lock:
                 if self._pending is not None:
                     wait([self._pending])
@@ -104,15 +104,15 @@ class NoiseAhead:
         """The filling of the buffer that is under way, or a new one; without a thread it is done on return."""
         if self._pending is None:
             if self._worth:
-                self._pending = self._pool.submit(self.noise.fill_array, self._buffer.numpy(), _UNIT)
+                self._pending = self._pool.submit(self.noise.fill_array, self._buffer.numpy(), UNIT)
             else:
                 self._pending = Future()
-                self.noise.fill_array(self._buffer.numpy(), _UNIT)
+                self.noise.fill_array(self._buffer.numpy(), UNIT)
                 self._pending.set_result(None)
         return self._pending
 
     def _alone(self) -> None:
-        if self._process != os.getpid():  # a forked child: thread and noise are its parent's
+        if self._process != lineage():  # a forked child: thread and noise are its parent's
             self._start()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

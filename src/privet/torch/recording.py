@@ -6,6 +6,7 @@ to the parameter, and ordinary gradients are never formed. What is computed from
 a slice, a normalised one) becomes a parameter itself, and its gradients are carried back at the end.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 from torch.overrides import TorchFunctionMode
 
-from privet.torch.uses import Use
+from privet.torch.scratch import Scratch
+from privet.torch.uses import Rows, Use
 
 Found = Iterable[tuple[int, Use]]
 _GROWING = {torch.Tensor.expand, torch.Tensor.repeat, torch.broadcast_to, torch.Tensor.broadcast_to}
@@ -44,10 +46,11 @@ class Call(NamedTuple):
 class Tap:
     """An output of a recorded call. When its gradient comes back, still near, what can be made of it is made."""
 
-    __slots__ = ("_uses", "found")
+    __slots__ = ("_once", "_scratch", "_uses", "found")
 
-    def __init__(self, uses: Callable[[Tensor], Found]) -> None:
+    def __init__(self, uses: Callable[[Tensor], Found], once: frozenset[int], scratch: Scratch | None) -> None:
         self._uses: Callable[[Tensor], Found] | None = uses
+        self._once, self._scratch = once, scratch
         self.found: list[tuple[int, Use]] = []
 
     def __call__(self, gradient: Tensor) -> Tensor:
@@ -55,6 +58,10 @@ class Tap:
         if self._uses is not None:
             self.found = list(self._uses(gradient.float()))
             self._uses = None  # and what it holds
+            if self._scratch is not None:
+                for number, use in self.found:
+                    if number in self._once and not isinstance(use, Rows):
+                        use.squared_norms(self._scratch)  # which it keeps, and what it needs no more is freed
         return gradient
 
 
@@ -87,10 +94,16 @@ class Recording(TorchFunctionMode):
     """
 
     def __init__(
-        self, parameters: Sequence[Tensor], size: int, *, script: Sequence[Call] | None = None, still: bool = False
+        self,
+        parameters: Sequence[Tensor],
+        size: int,
+        *,
+        script: Sequence[Call] | None = None,
+        still: bool = False,
+        scratch: Scratch | None = None,
     ) -> None:
         super().__init__()
-        from privet.torch.layer_rules import FLAT, GROWN, RULES, SECOND  # the rules record through this class
+        from privet.torch.layer_rules import FLAT, GROWN, NEAR, RULES, SECOND  # the rules record through this class
 
         self._rules: Mapping[Any, Callable[..., Any]] = RULES
         self._grown, self._second, self._flat = GROWN, SECOND, FLAT
@@ -99,6 +112,11 @@ class Recording(TorchFunctionMode):
         self.taps: list[Tap] = []
         self.calls: list[Call] = []
         self._script, self._still = script, still
+        self._scratch, self._once = scratch, frozenset[int]()
+        if script is not None and scratch is not None:
+            seen = Counter(number for call in script for number in call.numbers)
+            near = {number for call in script if call.function in NEAR for number in call.numbers}
+            self._once = frozenset(number for number in near if seen[number] == 1)
         self._start = torch.zeros((), requires_grad=True)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -155,7 +173,7 @@ class Recording(TorchFunctionMode):
             output = torch.ops.aten._unsafe_view(output, output.shape)
         if not output.requires_grad:
             output = _Start.apply(output, self._start)  # type: ignore[no-untyped-call]
-        tap = Tap(uses)
+        tap = Tap(uses, self._once, self._scratch)
         output.register_hook(tap)  # type: ignore[no-untyped-call]  # before anything changes the output in place
         self.taps.append(tap)
         return output

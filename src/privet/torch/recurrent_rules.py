@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
+from privet.torch.few_threads import few_threads
 from privet.torch.product_rules import linear
 from privet.torch.recording import NotRecorded, Recording
 from privet.torch.uses import Product, Rows, SharedGram, Use
@@ -131,14 +132,15 @@ class _Lstm(torch.autograd.Function):
         inside, forget, candidate, out = (gate.unbind(0) for gate in gates.chunk(4, 2))
         both, at = gates[:, :, : width // 2].unbind(0), cells.unbind(0)
         steps = zip(*map(torch.unbind, (gates, tops, outputs)), strict=True)
-        for t, (now, top, output) in enumerate(steps):
-            now.addmm_(state, turned)
-            both[t].sigmoid_()
-            candidate[t].tanh_()
-            out[t].sigmoid_()
-            torch.mul(forget[t], at[t], out=at[t + 1]).addcmul_(inside[t], candidate[t])
-            torch.tanh(at[t + 1], out=top)
-            state = torch.mul(out[t], top, out=output)
+        with few_threads(examples * weight.numel()):
+            for t, (now, top, output) in enumerate(steps):
+                now.addmm_(state, turned)
+                both[t].sigmoid_()
+                candidate[t].tanh_()
+                out[t].sigmoid_()
+                torch.mul(forget[t], at[t], out=at[t + 1]).addcmul_(inside[t], candidate[t])
+                torch.tanh(at[t + 1], out=top)
+                state = torch.mul(out[t], top, out=output)
         ctx.kept = gates, cells, tops, weight
         return outputs, cells[-1].clone()
 
@@ -162,13 +164,14 @@ class _Lstm(torch.autograd.Function):
         by_cell = gates.view(*gates.shape[:2], 4, -1)[:, :, :3]
         steps = zip(*map(torch.unbind, (upstream, to_top, by_cell, out, kept, gates)), strict=True)
         each = to_cell[:, None]
-        for back, top, three, one, forgotten, now in reversed(list(steps)):
-            to_state += back
-            to_cell.addcmul_(to_state, top)
-            three *= each  # from here on these are the gradients of the gates
-            one *= to_state
-            to_cell *= forgotten
-            torch.mm(now, weight, out=to_state)
+        with few_threads(len(last) * weight.numel()):
+            for back, top, three, one, forgotten, now in reversed(list(steps)):
+                to_state += back
+                to_cell.addcmul_(to_state, top)
+                three *= each  # from here on these are the gradients of the gates
+                one *= to_state
+                to_cell *= forgotten
+                torch.mm(now, weight, out=to_state)
         return gates, to_state, to_cell, None
 
 

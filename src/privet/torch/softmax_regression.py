@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from privet.torch.uses import BELOW, LEAST, LONG, LOST, Product, Rows, Use, merged
+from privet.torch.few_threads import few_threads
+from privet.torch.uses import BELOW, LONG, LOST, Product, Rows, Use, merged
+
+_MODERATE = 2.0**40  # clips up to this, and down to its inverse, are plain float32 numbers beside what is lost
+_LARGE = 2.0**80  # a norm of so many clips: its factor is still well above LEAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,31 +83,37 @@ class SoftmaxRegression:
         the clip, less those beyond.
         """
         x = batch[0] if batch[0].dim() == 2 else batch[0].flatten(1)
+        weight = totals[0]
+        odd = x.device.type != "cpu" or x.dtype != torch.float32 or max(weight.shape) > LONG
+        if odd or not 1.0 / _MODERATE <= clip <= _MODERATE:
+            return None
+        with few_threads(x.shape[0] * weight.numel()):
+            return self._clipped(x, batch[1], clip, totals)
+
+    def _clipped(self, x: Tensor, y: Tensor, clip: float, totals: Sequence[Tensor]) -> int | None:
         weight, bias = totals[0], len(totals) > 1
-        if x.device.type != "cpu" or x.dtype != torch.float32 or max(weight.shape) > LONG:
-            return None
-        residuals = self._residuals(x, batch[1])
-        lengths = _raised(torch.linalg.vector_norm(x, dim=1).numpy(), x.shape[1])
-        norms = _raised(np.sqrt(residuals.square().sum(0).numpy()), len(residuals))
-        norms *= np.sqrt(lengths * lengths + 1.0) if bias else lengths
-        if not math.isfinite(norms.sum()):
-            return None
-        factors = np.minimum(clip / norms, 1.0)
-        factors *= BELOW
-        factors[factors <= LEAST] = 0.0
-        residuals *= torch.from_numpy(factors.astype(np.float32))
+        residuals = self._residuals(x, y)
+        # (‖r‖ + a)² (‖x‖ + b)², a and b what float32 squares lose; ‖r‖² ≤ 2, so that 2a‖r‖ + a² ≤ 4a
+        with np.errstate(all="ignore"):
+            squared = torch.linalg.vector_norm(x, dim=1).numpy()
+            squared += math.sqrt(x.shape[1]) * LOST
+            squared *= squared
+            if bias:
+                squared += 1.0
+            squared *= residuals.square().sum(0).numpy() + np.float32(4.0 * math.sqrt(len(residuals)) * LOST)
+            norms = np.sqrt(squared, out=squared)
+            if not float(norms.max(initial=0.0)) < clip * _LARGE:
+                return None  # not finite, or its factor would be nothing
+            within = 2 * int(np.count_nonzero(norms <= clip)) - len(norms)
+            factors = np.float32(clip * BELOW) / np.maximum(norms, clip, out=norms)
+        residuals *= torch.from_numpy(factors)
         weight.addmm_(residuals, x)
         if bias:
             totals[1].add_(residuals.sum(1))
-        return 2 * int(np.count_nonzero(norms <= clip)) - len(norms)
+        return within
 
     def _residuals(self, x: Tensor, y: Tensor) -> Tensor:
         """Softmax − one-hot, a column an example: so the product with a narrow matrix takes half the time."""
         weight, bias = self._layer.weight.detach(), self._layer.bias
         scores = torch.mm(weight, x.t()) if bias is None else torch.addmm(bias.detach()[:, None], weight, x.t())
         return scores.softmax(0).scatter_add_(0, y[None], self._minus.expand(1, len(y)))
-
-
-def _raised(norms: NDArray[np.float32], features: int) -> NDArray[np.float64]:
-    """Norms of vectors, and no less: what float32 squares lose is added. None is 0."""
-    return norms + np.float64(math.sqrt(features) * LOST)

@@ -129,7 +129,7 @@ class Product:
     those are small ("ghost", Li et al. 2022), or that of the gradient itself, which is then kept and used again.
     """
 
-    __slots__ = ("_gram", "_places", "_rows", "_turned", "inputs", "outputs", "shape")
+    __slots__ = ("_gram", "_places", "_rows", "_squared", "_turned", "inputs", "outputs", "shape")
 
     def __init__(self, inputs: Tensor, outputs: Tensor, gram: "SharedGram | None" = None) -> None:
         self.inputs, self.outputs = inputs, outputs  # (examples, positions, d) and (examples, positions, p)
@@ -137,6 +137,7 @@ class Product:
         self.shape = torch.Size((outputs.shape[2], inputs.shape[2]))  # of the matrix, as `nn.Linear` keeps it
         self._places = inputs.shape[1]
         self._rows: Tensor | None = None
+        self._squared: Tensor | None = None
         self._turned = False  # whether rows hold the matrix the other way round
 
     @property
@@ -151,6 +152,11 @@ class Product:
         return places > 1 and 2 * places * places * mine >= GHOST * d * p
 
     def squared_norms(self, scratch: Scratch) -> Tensor:
+        if self._squared is None:
+            self._squared = self._squares(scratch)
+        return self._squared
+
+    def _squares(self, scratch: Scratch) -> Tensor:
         if self._places == 1:
             return squares(self.inputs) * squares(self.outputs)
         if self._instantiates:
