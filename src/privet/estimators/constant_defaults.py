@@ -220,7 +220,7 @@ def settling_for(model: "PrivateLinearModel", loss: Loss, count: float, effectiv
     known = _SETTLED.get(model._task)
     if known is None or effective >= known[0] or not model.fit_intercept or model.solver != "auto":
         return None
-    rare = _rare(model._level) if model._task == "quantile" else 1.0  # type: ignore[attr-defined]  # a regressor
+    rare = _rare(model._level) if model._task == "quantile" else 1.0
     epsilon = draw_epsilon(_SETTLE[model._task], model, count, effective, rare)
     clip, reach = min(known[1], loss.lipschitz() or math.inf), min(known[2] / effective, 1.0)
     return Settling(epsilon=epsilon, clip=clip, reach=reach)
