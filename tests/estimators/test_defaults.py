@@ -190,12 +190,13 @@ def test_only_regressors_and_classifiers_draw_constants(records: int) -> None:
 
 
 def test_waves_are_asked_of_wide_tables_of_several_classes() -> None:
-    """Of 784 columns and ten classes, where a Hessian cannot be told from noise; by public facts."""
+    """Of 784 columns whose ranges are learnt and ten classes, where a Hessian drowns in noise; by public facts."""
 
-    def names(epsilon: float, columns: int, classes: int) -> tuple[str, ...]:
-        model = LogisticRegression(epsilon, 1e-5, bounds=(0, 255), classes=list(range(classes)))
+    def names(epsilon: float, columns: int, classes: int, high: float = 255.0) -> tuple[str, ...]:
+        model = LogisticRegression(epsilon, 1e-5, bounds=(0, high), classes=list(range(classes)))
         return model.plan(records=60_000, columns=columns).names
 
     assert "waves" in names(0.1, 784, 10)
     for others in ((0.1, 784, 2), (0.01, 784, 10), (1.0, 784, 10), (0.1, 100, 10)):
         assert "waves" not in names(*others)
+    assert "waves" not in names(0.1, 784, 10, high=1.0)

@@ -44,7 +44,7 @@ def test_a_record_pays_for_the_passes_that_read_it() -> None:
         pilot = plan["pilot gradients"]
         assert pilot.sampling == Strided(batch=400)
         mu = passes / pilot.noise_multiplier**2
-        rest = 5 / plan["gradients"].noise_multiplier ** 2
+        rest = SOLVER.steps / plan["gradients"].noise_multiplier ** 2
         assert mu / rest == pytest.approx(SOLVER.pilot_share / (1 - SOLVER.pilot_share - SOLVER.curvature_share))
 
 

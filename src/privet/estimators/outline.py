@@ -210,6 +210,8 @@ def outlined(
     plenty = whitener is not None and not model.inference and effective >= PLENTY * size.columns
     target, target_share = (None, 0.0) if anchor is not None else target_finder(model, count, noise, plenty)
     ranges, range_share, ranging = range_finder(model, size.columns, size.sparse, known, count, noise, rate, plenty)
+    if centring is not None and ranges is None:  # of columns as they were scaled by somebody, waves did not pay
+        centring = replace(centring, wave_share=0.0)
     wanted = model, known, size.columns, rate * count, noise, whitener, rate
     norms = norm_finder(*wanted) if centring is None else None
     final, last = final_step(model.inference, facts, budget)
