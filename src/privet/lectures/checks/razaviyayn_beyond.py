@@ -186,7 +186,7 @@ def tails_computed_or_bounded(factor: float = 1.0) -> Finding:
         numeric = fourier_delta([(pair, T)], e)[1]
         chernoff = math.exp(float(np.min(moments - t * e)))
         low, high = 1e-300, 0.5
-        for _ in range(200):  # the least delta at which advanced composition proves e
+        while high / low > 1 + 1e-9:  # the least delta at which advanced composition proves e
             middle = math.sqrt(low * high)
             low, high = (low, middle) if advanced_epsilon([Cost(step, 0.0, T)], middle) <= e else (middle, high)
         gaps += [factor * chernoff / numeric - 1, factor * high / chernoff - 1]

@@ -118,7 +118,7 @@ def local_minima(barrier: float = 1.0) -> Finding:
         )
         problem = pointwise(loss, [[1.0]], [0.0], domain=l2_ball(radius=2.0))
         paths = [
-            projected_gradient_descent(problem, steps=600, step_size=0.02, release="last", start=np.array([w]))
+            projected_gradient_descent(problem, steps=300, step_size=0.04, release="last", start=np.array([w]))
             for w in (-1.5, 1.5)
         ]
         return [average_loss(problem, path.released) for path in paths]
