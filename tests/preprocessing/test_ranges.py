@@ -14,6 +14,7 @@ from privet.accounting import Gaussian, epsilon
 from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan
 from privet.preprocessing import RangeFinder, bins, octaves, private_ranges, ranges
+from privet.preprocessing.ranges import _inside
 from privet.privacy import Neighbours
 from privet.randomness import fixed_seed_invalidates_guarantee
 
@@ -187,6 +188,19 @@ def test_what_is_added_at_either_end_stays_inside() -> None:
     assert after["b"][0] == 5.0 < before["b"][0]
     assert before["b"][1] < after["b"][1] < 5_000.0
     assert after["c"][0] == 0.0 < before["c"][0]
+
+
+@pytest.mark.parametrize(
+    ("learnt", "used"),
+    [((-0.5, 0.5), (-0.5, 0.5)), ((-1.0, 0.0), (-1.0, 1.0)), ((0.0, 1.0), (-1.0, 1.0)), ((0.0, 0.25), (0.0, 0.25))],
+)
+def test_a_range_that_ends_at_0_must_save_more(learnt: tuple[float, float], used: tuple[float, float]) -> None:
+    """A sign of which few values are is not cut off for a range of half the width; where nothing else is said, it is.
+
+    It cost California's 3,000 rows a quarter of their R² at ε = 0.1.
+    """
+    assert _inside(learnt, learnt, (-1.0, 1.0), 0.6) == used
+    assert _inside(learnt, learnt, None, 0.6) == learnt
 
 
 @pytest.mark.parametrize(

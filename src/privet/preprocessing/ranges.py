@@ -21,6 +21,7 @@ from privet.preprocessing.tails import Root, root_for
 from privet.privacy import Neighbours
 from privet.randomness import Random, why_invalid
 
+_ONE_SIDED = 0.25  # part of a declared range below which one that ends at 0 is used, whatever is asked for
 _FEW, _MANY = 40.0, 200.0  # records a standard deviation from which bins are worth having once, and twice
 
 
@@ -277,7 +278,12 @@ def _proper(low: float, high: float, hull: tuple[float, float] | None, *, log: b
 def _inside(
     wide: tuple[float, float], ends: tuple[float, float], hull: tuple[float, float] | None, part: float
 ) -> tuple[float, float]:
-    """What was learnt, widened, if nothing was declared or it is less than that part of it; else that."""
+    """What was learnt, widened, if nothing was declared or it is less than that part of it; else that.
+
+    Of numbers of both signs, those of one may be too few to stand out: that one end is 0 must save more.
+    """
     if hull is None:
         return wide
-    return (max(wide[0], hull[0]), min(wide[1], hull[1])) if ends[1] - ends[0] < part * (hull[1] - hull[0]) else hull
+    one_sided = hull[0] < 0 < hull[1] and not ends[0] < 0 < ends[1]
+    most = (min(part, _ONE_SIDED) if one_sided else part) * (hull[1] - hull[0])
+    return (max(wide[0], hull[0]), min(wide[1], hull[1])) if ends[1] - ends[0] < most else hull
