@@ -180,6 +180,7 @@ QUICK = {
     'risk_figure("n")': 'risk_figure("n", seeds=1, runs=(60,))',
     'risk_figure("d")': 'risk_figure("d", seeds=1, runs=(100,))',
     'risk_figure("epsilon")': 'risk_figure("epsilon", seeds=1, runs=(0.1,))',
+    'bracket_figure("wu")': 'bracket_figure("wu", seeds=1, grid={"n": (99,), "d": (2,), "epsilon": (1.0,)})',
 }
 
 
