@@ -71,7 +71,7 @@ def _intervals(rows: Any) -> list[Any]:
 
 def _names(rows: Any) -> list[Any]:
     seen = Date(low="2019-06-01", high="2021-12-31", parts=("season", "hour"), missing="indicator")
-    columns = {"a": Number(), "job": Category(), "seen": seen}
+    columns: Any = {"a": Number(), "job": Category(), "seen": seen}
     schema = Schema(columns=columns, target=Target(column="ill", kind="label", values=("0", "1")))
     known: Any = {"budget": Budget(epsilon=4, delta=1e-6), "random": fixed_seed_invalidates_guarantee(5)}
     found = fit_table(rows, schema, LogisticRegression(max_iter=4), groups="who", **known)

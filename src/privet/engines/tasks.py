@@ -15,6 +15,7 @@ from privet.engines.cache import Cache
 from privet.engines.encoded_part import open_part, write_part
 from privet.engines.engine import Engine, bunched
 from privet.engines.part import Part
+from privet.engines.sources import ahead
 from privet.errors import EngineFailure
 from privet.losses import Loss
 from privet.problems import GroupedProblem, LinearProblem
@@ -91,7 +92,7 @@ class Encode:
     def _one(self, source: Part) -> list[tuple[Part, int]]:
         source.check()
         found = []
-        for problem in self.encoder(source):
+        for problem in ahead(self.encoder(source)):  # while one is written
             path = Path(self.folder) / f"{uuid.uuid4().hex}.arrow"
             found.append((write_part(problem, path), problem.records))
         source.check()

@@ -101,13 +101,14 @@ def bounded_table(
             compiled.columns(values.columns(part), *bounds, units[part], squares[part], scratch)
             _kept(units[part], kept[part])
             _kept(squares[part], kept[part])
-            places = first + np.flatnonzero(squares[part] < 0)
-            later.add(places, values[places] if places.size else units[:0])
         else:
             block = np.ascontiguousarray(_kept(_block(values, part, prepare), kept[part]))
             compiled.rows(block, *scales(row_norm, step, most, columns), units[part], squares[part])
             places = np.flatnonzero(squares[part] < 0)
             later.add(first + places, block[places])
+    left = np.flatnonzero(squares < 0)[: n if lying else 0]  # of columns, all at once: each is asked for them
+    for first in range(0, len(left), _ROWS):
+        later.add(left[first : first + _ROWS], values[left[first : first + _ROWS]])
     later.done()
     return Table(units, _inverse(squares), step=step, row_norm=row_norm)
 
