@@ -117,7 +117,10 @@ def _by_laplace(s: float, steps: int) -> Callable[[float], float]:
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize(("noise", "steps"), [(1.0, 50), (1.0, 101), (1.5, 64), (2.0, 200)])
+@pytest.mark.parametrize(
+    ("noise", "steps"),
+    [(1.0, 50), (1.5, 64), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1.0, 101), (2.0, 200)])],
+)
 def test_many_steps_are_bracketed(noise: float, steps: int) -> None:
     """The bracket holds what the Laplace transform, a way of its own, says of many steps."""
     truth = _by_laplace(1 / noise, steps)

@@ -155,6 +155,11 @@ def strided(sampling_rate: float) -> Any:
     return FullBatch() if sampling_rate == 1 else Strided(batch=round(ROWS * sampling_rate))
 
 
+def once(bases: list[Any], others: list[Any]) -> list[Any]:
+    """Both lists, without those that are in both."""
+    return [*bases, *(each for each in others if not any(each is base for base in bases))]
+
+
 WHITENED = {"second moment 1", "whitened norms 1", "gradients"}
 CENTRED = {"norms", "mean", "centred norms", "gradients"}
 
@@ -193,7 +198,7 @@ def check(
         model = LogisticRegression(epsilon, classes=[0, 1], inference=0.5, **settings)
     among: dict[str, list[Any]] = {"add_remove": [None], "zero_out": CELLS[:1], "replace_one": CELLS}
     bases = among[neighbours]
-    found = {str(cells): transcript.of(partial(fitted, model, cells, kind)) for cells in [*bases, *CELLS]}
+    found = {str(cells): transcript.of(partial(fitted, model, cells, kind)) for cells in once(bases, CELLS)}
     limits, most = planned(model), dict.fromkeys(planned(model), Fraction(0))
     for one in bases:
         for other in CELLS:
@@ -327,7 +332,7 @@ def check_draws(model: Any, kind: str, patch: pytest.MonkeyPatch, names: set[str
     transcript, neighbours = Transcript(patch), model.neighbours
     among: dict[str, list[Any]] = {"add_remove": [None], "zero_out": CELLS[:1], "replace_one": CELLS}
     found, sums = {}, {}
-    for cells in [*among[neighbours], *CELLS]:
+    for cells in once(among[neighbours], CELLS):
         sums[str(cells)] = transcript.of(partial(fitted, model, cells, kind))
         found[str(cells)] = transcript.scores
     limits, most = planned(model), dict.fromkeys(names, 0)
@@ -418,7 +423,7 @@ def check_classes(model: Any, kind: str, patch: pytest.MonkeyPatch, names: set[s
     transcript, neighbours = Transcript(patch), model.neighbours
     among: dict[str, list[Any]] = {"add_remove": [(None, 1.0)], "zero_out": LABELLED[:1], "replace_one": LABELLED}
     found = {}
-    for cells, label in [*among[neighbours], *LABELLED]:
+    for cells, label in once(among[neighbours], LABELLED):
         sums = transcript.of(partial(fitted, model, cells, kind, label))
         found[str((cells, label))] = sums, transcript.scores, transcript.counts
     limits, most = planned(model), dict.fromkeys(names, Fraction(0))

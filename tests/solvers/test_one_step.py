@@ -72,8 +72,15 @@ def test_all_releases_together_cost_what_one_does(neighbours: Neighbours, choose
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("choose_clip", [False, True])
-@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize(
+    ("neighbours", "choose_clip"),
+    [
+        ("replace_one", False),
+        ("zero_out", True),
+        pytest.param("replace_one", True, marks=pytest.mark.slow),
+        pytest.param("zero_out", False, marks=pytest.mark.slow),
+    ],
+)
 def test_noise_is_as_large_as_the_event_says(neighbours: Neighbours, choose_clip: bool) -> None:
     """On 400 runs or more, every release scatters by its multiplier × its clip, and by less where a record moves less.
 

@@ -106,7 +106,7 @@ def left_of_noise() -> float:
     # divided by the curvature at 0 of the logistic loss, for a score of standard deviation 1; of four steps
     noise = release.noise_stddev("zero_out") / few * math.hypot(1.4, 1.0) / 0.7 / 0.25 / math.sqrt(4)
     left = []
-    for seed in range(200):
+    for seed in range(60):
         plan = Plan(releases=(release,), records=few, neighbours="zero_out")
         counter = Meter(plan, random=fixed_seed_invalidates_guarantee(seed))
         left.append(float(np.linalg.norm(found.run(problem, TRUTH / SHRINK, SHRINK, counter)[:-1] * SHRINK)))
@@ -115,7 +115,7 @@ def left_of_noise() -> float:
 
 @pytest.mark.medium
 def test_a_slope_of_noise_is_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the slope of a score that says nothing, less than a quarter of its noise is left on average over 200 seeds.
+    """Of the slope of a score that says nothing, less than a quarter of its noise is left on average over 60 seeds.
 
     Mutant: no shrinking but of slopes below 0, which leaves twice as much or more.
     """

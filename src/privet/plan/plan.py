@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privet import accounting
 from privet._checks import whole
-from privet.accounting import Event, calibrate
+from privet.accounting import Event
 from privet.accounting.numerics import upward
 from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.clipping import Bounding
@@ -15,6 +15,7 @@ from privet.clipping.lattice import MOST_RECORDS
 from privet.errors import InvalidParameter, NoProvenBound
 from privet.noise import Strategy
 from privet.plan.correlation import explain
+from privet.plan.found_noise import least_scale
 from privet.plan.release import Release
 from privet.privacy import (
     Budget,
@@ -176,10 +177,8 @@ class Plan:
         def at(scale: float) -> dict[str, float]:
             return {name: scale * relative.get(name, 1.0) for name in free}
 
-        asked: dict[str, Any] = {"delta": budget.delta, "neighbours": self.neighbours}
-        scale = searched._closed_form(at(1.0), all_of_it)
-        if math.isnan(scale) or accounting.epsilon(searched._with_noise(at(scale)).event, **asked) > budget.epsilon:
-            scale = calibrate(lambda s: searched._with_noise(at(s)).event, epsilon=budget.epsilon, **asked)
+        guess = searched._closed_form(at(1.0), all_of_it)
+        scale = least_scale(lambda s: searched._with_noise(at(s)).event, budget, self.neighbours, guess=guess)
         return replace(known._with_noise(at(scale)), budget=budget)
 
     def _closed_form(self, free: Mapping[str, float], all_of_it: float) -> float:

@@ -79,12 +79,24 @@ class Look:
 
     def expected(self, right: Vector, weight: float) -> tuple[Vector, Vector]:
         """What it would be without noise if `right` were right, and its derivative by that."""
-        rows = self.window.rows(_GRID) * (_MASS * weight)[:, None]
-        here = expit(self.window.rows(_GRID) @ self.window.coefficients(self.point))
-        chances = expit(right[0] * _GRID + right[1])
-        bends = chances * (1 - chances)
-        slopes = np.column_stack([bends * _GRID, bends])
-        return (here - chances) @ rows, -(rows.T @ slopes)
+        return _expected(*self.known(weight), *_chances(right))
+
+    def known(self, weight: float) -> tuple[Vector, Vector]:
+        """What follows from the look alone: its rows, by their mass, and what is predicted of each."""
+        rows = self.window.rows(_GRID)
+        here = expit(rows @ self.window.coefficients(self.point))
+        return rows * (_MASS * weight)[:, None], here
+
+
+def _chances(right: Vector) -> tuple[Vector, Vector]:
+    """The probability of the class at each score if `right` is right, and its derivative by that."""
+    chances = expit(right[0] * _GRID + right[1])
+    bends = chances * (1 - chances)
+    return chances, np.column_stack([bends * _GRID, bends])
+
+
+def _expected(rows: Vector, here: Vector, chances: Vector, slopes: Vector) -> tuple[Vector, Vector]:
+    return (here - chances) @ rows, -(rows.T @ slopes)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -104,12 +116,13 @@ def believed(looks: list[Look], start: Vector, *, weight: float, pull: float, sp
     derivative, the loss's slope is known there. `weight` is what a record weighs on average.
     """
     at, odds = start.copy(), mean_odds(start)
-    told = np.zeros((2, 2))
+    told, known = np.zeros((2, 2)), [(look, look.known(weight)) for look in looks]
     for _ in range(_TURNS):
         told, change = np.zeros((2, 2)), np.zeros(2)
         least = -pull * pulled(at, pull=pull, weight=weight)[0]
-        for look in looks:
-            expected, turn = look.expected(at, weight)
+        chances = _chances(at)
+        for look, fixed in known:
+            expected, turn = _expected(*fixed, *chances)
             far = expected - np.array([least * look.window.scale, 0.0])
             variance = look.noise**2 + (_DISBELIEF * float(np.linalg.norm(far))) ** 2
             told += turn.T @ turn / variance

@@ -101,15 +101,15 @@ def rank_figure(*, dimensions: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 
     return figure
 
 
-def clip_figure() -> "Figure":
+def clip_figure(*, points: int = 25) -> "Figure":
     """Draw bias, noise and both together against the clip, on nine 0s to each 10 whose mean is 1.
 
     Promise: the points are `clipped_mean`, its end less 1, and its noise, for (1, 1e-5) and 1,000 records.
 
-    >>> clip_figure().axes[0].get_xlabel()
+    >>> clip_figure(points=2).axes[0].get_xlabel()
     'clip (norm of a gradient)'
     """
-    clips = np.geomspace(1.0, 100.0, 25).tolist()
+    clips = np.geomspace(1.0, 100.0, points).tolist()
     ends, noise = np.transpose([clipped_mean(clip) for clip in clips])
     bias = np.abs(ends - 1.0)
     curves = {"bias": bias, "noise": noise, "both (root of squares)": np.hypot(bias, noise)}
