@@ -14,7 +14,7 @@ LooseBound             (a UserWarning)      certified, but wider than we hold ou
 NetworkDrive           (a UserWarning)      an account whose file may not be locked against other machines
 NoAmplification        (a UserWarning)      batches that were not drawn here, charged as if their order were known
 RepeatedFit            (a UserWarning)      one fit among several on the same records, whose costs nobody adds up
-SchemaMisfit           (a UserWarning)      a column that hardly any record can be read of, by a noisy count
+SchemaMisfit           (a UserWarning)      a column, or targets, that few records can be read of, by a noisy count
 SmallEffectiveSample   (a UserWarning)      a model that privacy leaves little more than a constant
 UnaccountedTransformer (a UserWarning)      a pipeline that learnt from the rows before our fit saw them
 """
@@ -86,7 +86,7 @@ class RepeatedFit(UserWarning):
 
 
 class SchemaMisfit(UserWarning):
-    """Of some column next to no record can be read as the schema says, by a noisy count that the fit bought."""
+    """Of some column, or of the targets, next to no record can be read as was declared, by a noisy count of the fit."""
 
 
 class SmallEffectiveSample(UserWarning):

@@ -85,6 +85,7 @@ QUICK = [(*case, EMPTY) for case in CASES[::3]] + [(*CASES[0], SPARSE)]
 REST = [(*case, table) for i, case in enumerate(CASES) for table in (EMPTY, SPARSE) if i % 3 or (i and table is SPARSE)]
 
 
+@pytest.mark.filterwarnings("ignore::privet.errors.SchemaMisfit")  # which is said of such tables
 @pytest.mark.parametrize(
     ("model", "given", "table"), QUICK + [pytest.param(*case, marks=pytest.mark.medium) for case in REST]
 )

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from privet import Budget
 from privet.cli import main
 from privet.errors import FixedSeed, RepeatedFit, SchemaMisfit, SmallEffectiveSample
-from privet.estimators import IndependentFolds, LogisticRegression, PrivateSearchCV, fit_table
+from privet.estimators import IndependentFolds, LinearRegression, LogisticRegression, PrivateSearchCV, fit_table
 from privet.ledger import Account
 from privet.preprocessing import Category, Number, Schema, Target, dump_schema, parse_schema, schema_skeleton
 from privet.randomness import fixed_seed_invalidates_guarantee
@@ -45,6 +45,26 @@ def told(run: Any, kind: type[Warning]) -> list[str]:
         warnings.simplefilter("always")
         run()
     return [str(warning.message) for warning in found if warning.category is kind]
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 8.0])
+def test_classes_that_do_not_fit_the_labels_are_said(epsilon: float) -> None:
+    """Labels of another case, or missing targets, leave nothing to learn from: what was released of rows tells.
+
+    Rows are centred at the first epsilon, whitened at the others. By chance it is said in one of 3e6 fits at most.
+    """
+    X = np.random.default_rng(1).uniform(-1, 1, size=(8_000, 2))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    right = LogisticRegression(epsilon, bounds=(-1, 1), classes=["no", "yes"])
+    wrong = LogisticRegression(epsilon, bounds=(-1, 1), classes=["No", "Yes"])
+    missing = LinearRegression(epsilon, bounds=(-1, 1), target_range=(-1, 1))
+    assert told(lambda: right.fit(X, y), SchemaMisfit) == []
+    assert told(lambda: missing.fit(X, X[:, 0]), SchemaMisfit) == []
+    for model, labels in ((wrong, y), (missing, np.full(len(X), np.nan))):
+        (said,) = told(lambda model=model, labels=labels: model.fit(X, labels), SchemaMisfit)  # type: ignore[misc]
+        assert "got fewer than half, by what was released of them" in said
+        assert model.guarantee_.epsilon <= epsilon
+    assert wrong.plan_ == right.plan_
 
 
 @pytest.mark.parametrize(

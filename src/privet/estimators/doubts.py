@@ -16,15 +16,24 @@ if TYPE_CHECKING:
 
 _LEAST = 2.0**-4  # norm that is learnt at least where rows are not centred; so short they fill next to nothing
 _SHOWN = 8  # names in a warning
+_MOST = 0.5  # of the records: where surely fewer count, something is wrong with their targets
+UNREAD = (
+    "Expected most records to have a target that can be read, got fewer than half, by what was released of them: the "
+    "others count as empty. Compare `classes` with the labels, their spelling, case and type; a missing target counts "
+    "as empty, too."
+)
 SCALED = ((0.0, 1.0), (-1.0, 1.0))  # ranges of what somebody has scaled
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Doubts:
-    """Columns whose learnt range is hardly more than a guess, and those that drown in a declared one. Public."""
+    """Columns whose learnt range is hardly more than a guess, those that drown in a declared one, and whether most
+    records have no target. Public.
+    """
 
     unsure: tuple[str, ...] = ()
     faint: tuple[str, ...] = ()
+    unread: bool = False
 
     def sentence(self, name: Callable[[str], str], *, exact: bool) -> str:
         """What to say, with columns named by `name`, and ranges declared to be `exact` or not; empty if nothing."""
@@ -40,6 +49,11 @@ class Doubts:
             " Declare narrower bounds, or use a larger epsilon or more records; bounds_exact=True says that it "
             "is meant so."
         )
+
+
+def is_unread(scaling: Scaling) -> bool:
+    """Whether surely fewer than half of the records count, as their number among those that do was released."""
+    return scaling.whitening is not None and scaling.whitening.most < _MOST
 
 
 def faint_columns(model: "PrivateLinearModel", scaling: Scaling, *, inside: bool) -> tuple[str, ...]:

@@ -17,12 +17,12 @@ from privet.arrays import Vector
 from privet.data import MadeRows, matrix
 from privet.data.cells import Reader
 from privet.data.elsewhere import ElsewhereRows, each_alone
-from privet.errors import InvalidParameter, SmallEffectiveSample
+from privet.errors import InvalidParameter, SchemaMisfit, SmallEffectiveSample
 from privet.estimators.bending import keep_scaling, whole_coef
 from privet.estimators.constant_defaults import fit_constant
 from privet.estimators.constant_model import ConstantModel
 from privet.estimators.defaults import Task
-from privet.estimators.doubts import Doubts, faint_columns
+from privet.estimators.doubts import UNREAD, Doubts, faint_columns, is_unread
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, check_settings, outlined
 from privet.estimators.pipelines import upstream
@@ -168,6 +168,8 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
             meter = begun(outline.plan, randomness(self.random_state), account=self.account, **kept)
             doubts = self._run(data, outline, meter, before)
             meter.finish()
+        if doubts.unread:
+            warnings.warn(UNREAD, SchemaMisfit, stacklevel=2)
         if said := doubts.sentence(self._named, exact=self.bounds_exact or bool(outline.little)):
             warnings.warn(said, SmallEffectiveSample, stacklevel=2)
         return self
@@ -271,7 +273,7 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         self.plan_ = meter.counted
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
         faint = faint_columns(self, scaling, inside=outline.ranges is not None)
-        return Doubts(unsure=learnt.unsure, faint=faint)
+        return Doubts(unsure=learnt.unsure, faint=faint, unread=is_unread(scaling))
 
     def _named(self, column: str) -> str:
         """A column as the caller knows it: by name if it has one, the target as such."""

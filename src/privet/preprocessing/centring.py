@@ -11,7 +11,7 @@ import numpy as np
 from privet.arrays import IntArray, Vector
 from privet.data.elsewhere import tallies
 from privet.plan import Bounded, Histograms, Meter, Release
-from privet.preprocessing.whitening import SEEN, Shift, is_counted, shrunk
+from privet.preprocessing.whitening import SEEN, SURELY, Shift, is_counted, shrunk
 from privet.problems.linear_model import LinearModel
 
 if TYPE_CHECKING:
@@ -100,10 +100,12 @@ class Centring:
         found, unit = problem(posed), count * posed.shrink
         meter.open("mean", count=found.records)
         noisy = meter.noisy("mean", found.row_sum(max_records=meter.plan.max_records("mean"))) / unit
-        total = float(np.clip(noisy[-1] / posed.constant, *SEEN)) if is_counted(found, meter) else 1.0
+        counted, most = is_counted(found, meter), noisy[-1] + SURELY * meter.noise_stddev("mean") / unit
+        total = float(np.clip(noisy[-1] / posed.constant, *SEEN)) if counted else 1.0
+        most = math.inf if counted else float(most / posed.constant)
         centre = shrunk(noisy[:-1] / total, meter.noise_stddev("mean") / (unit * total))
         mean = np.clip(centre / scale, -1.0, 1.0)
-        scaling = scaling.with_whitening(replace(scaling.whitening, mean=mean, total=total))  # type: ignore[type-var, arg-type]  # a Shift
+        scaling = scaling.with_whitening(replace(scaling.whitening, mean=mean, total=total, most=most))  # type: ignore[type-var, arg-type]  # a Shift
         scaling = self._shortened("centred norms", scaling, norms, count, meter)
         return scaling.with_constant(self.constant * scaling.norm)
 

@@ -22,6 +22,7 @@ _ROOM = 52  # bits of a sum of products, which is then exact in any order
 _CONSTANT = 0.5  # length of the constant beside a row whose second moment is taken, in lengths of a row
 _BINS = 24  # of norms, from a quarter of the expected one to sixteen times that
 SEEN = 0.01, 100.0  # how many records there may be, or how much they may weigh, for one that is counted on
+SURELY = 5.0  # standard deviations beyond which nobody says that there are records, or none
 _BELIEVED = 2.0  # standard deviations that more than those stand out of the noise
 
 
@@ -45,6 +46,7 @@ class Whitening:
     origin: Vector
     mean: Vector
     total: float = 1.0  # what records add up to, or weigh, for each that was counted on
+    most: float = math.inf  # share of the records that count, surely no more, by the noisy second moment
 
     @classmethod
     def of(cls, mean: Vector, matrix: Vector) -> "Whitening":
@@ -94,6 +96,7 @@ class Shift:
     mean: Vector
     scale: Vector
     total: float = 1.0  # as of `Whitening`
+    most: float = math.inf  # the same
     short: bool = False  # whether most rows were seen to be far shorter than the norm that was found
 
     def map(self) -> RowMap:
@@ -210,10 +213,12 @@ class Whitener:
         unit = count * scaling.shrink**2
         moment = meter.noisy_symmetric(name, summed) / unit
         noise = meter.noise_stddev(name) / unit
-        mean, total = np.zeros(d), 1.0
+        mean, total, most = np.zeros(d), 1.0, math.inf
         if self.intercept:
             if is_counted(problem, meter):
                 total = float(np.clip(moment[-1, -1] / scaling.constant**2, *SEEN))
+            else:
+                most = float(moment[-1, -1] + SURELY * noise) / scaling.constant**2
             beside = noise * math.sqrt(0.5) / (scaling.constant * total)  # off the diagonal there is less noise
             mean = shrunk(moment[:d, -1] / (scaling.constant * total), beside)
         more = total if meter.plan.neighbours == "add_remove" and total > 1 else 1.0  # records than were guessed
@@ -224,7 +229,7 @@ class Whitener:
         last = scaling.whitening
         both = Whitening.of(mean, matrix) if last is None else last.after(mean, matrix)
         expected = math.sqrt(max(float(np.clip(values / believed, 0, 1).sum()), 1.0))
-        return scaling.with_whitening(replace(both, total=total)), expected
+        return scaling.with_whitening(replace(both, total=total, most=most)), expected
 
 
 def is_counted(problem: LinearModel, meter: Meter) -> bool:
