@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import re
+import runpy
 import shlex
 import sys
 import warnings
@@ -70,6 +71,14 @@ def test_there_are_these_commands() -> None:
         assert re.search(
             r"Python: privet\.(accounting|report|estimators|lectures|preprocessing)\.\w+\(", said(f"{name} --help")
         )
+
+
+def test_it_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`python -m privet` is the command, by its name."""
+    monkeypatch.setattr(sys, "argv", ["elsewhere", "--help"])
+    with pytest.raises(SystemExit):
+        runpy.run_module("privet", run_name="__main__")
+    assert capsys.readouterr().out.startswith("Usage: privet [OPTIONS] COMMAND")
 
 
 def test_epsilon_is_a_whole_sentence() -> None:

@@ -126,6 +126,7 @@ def test_a_skeleton_needs_the_header_alone_and_is_refused_by_name() -> None:
     assert schema.unknown == ("age", "y")
     with pytest.raises(InvalidParameter, match="header"):
         schema_skeleton(["age"], target="y")
+    assert "# The column to predict is named here, and not below: target = {" in schema_skeleton(["age", "y"])
 
 
 WRONG = {

@@ -243,7 +243,7 @@ def _check_type(column: Any, name: str, *, where: str = "", objects: bool = True
             supported: pass real and imaginary parts as two columns.""")
     if what is not None:
         raise InvalidParameter(f"""Expected {name} to be numbers, got {what}{where}: a model needs numbers. Encode it
-            with a TableEncoder and a public list of categories first.""")
+            with a TableEncoder first: text by a public list of categories, dates by a public range.""")
 
 
 def _check_width(width: int, name: str) -> None:

@@ -77,8 +77,8 @@ def warn_of_refit(folder: Path, *, stacklevel: int = 2) -> None:
         warnings.warn(
             f"Expected a folder without a model, got {str(folder)!r} with one, which is replaced: of two fits on the "
             "same records whoever saw both knows what both cost together, and each guarantee is of one alone. Charge "
-            "fits on one table to one account=Account(...), which adds them up; or use another folder for other "
-            "records.",
+            "fits on one table to one account=Account(Budget(...)), which adds them up; or use another folder for "
+            "other records.",
             RepeatedFit,
             stacklevel=stacklevel,
         )

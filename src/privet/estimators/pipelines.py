@@ -27,8 +27,8 @@ _LEARNT = (
 _REPEATED = (
     "Expected one fit on these records, got one of many, by a search or cross-validation of scikit-learn: each spends "
     "its epsilon anew, guarantee_ is of the last one alone, and no noise covers a choice by scores on private rows. "
-    "Use PrivateSearchCV, which pays for all of it once; or pass account=Account(...), which adds up the fits, and "
-    "score on public rows."
+    "Use PrivateSearchCV, which pays for all of it once; or pass account=Account(Budget(...)), which adds up the fits, "
+    "and score on public rows."
 )
 _TOLD: dict[type[Warning], WeakSet[Any]] = {UnaccountedTransformer: WeakSet(), RepeatedFit: WeakSet()}
 

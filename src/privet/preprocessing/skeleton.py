@@ -45,7 +45,12 @@ def schema_skeleton(header: Iterable[str], *, target: str | None = None) -> str:
         '#   { kind = "ignored" }',
         "# Leave a number's range or values out to have them learnt privately, for a part of the budget.",
     ]
-    if target is not None:
+    if target is None:
+        lines.append(
+            "# The column to predict is named here, and not below: "
+            'target = { column = "...", kind = "label", values = ["no", "yes"] }'
+        )
+    else:
         lines.append(
             '# Of the target: kind "label" with values, "number" with range, or "count" with range = [0, most].'
         )
