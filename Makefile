@@ -51,7 +51,7 @@ test-spark: $(VENV)/.with-spark-test ## the contract of engines, on a Spark clus
 	$(VENV)/bin/python -m pytest -m slow -rs tests/engines/test_spark.py $(ARGS)
 
 test-docs: docs $(VENV)/.with-docs-test ## the built pages, opened in Chromium: names, formulas, links, widths, search
-	$(VENV)/bin/python -m pytest -m "slow or not slow" -rs tests/docs $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 -m "slow or not slow" -rs tests/docs $(ARGS)
 
 bench: bench-accounting bench-descent bench-accuracy bench-intervals bench-scale bench-torch bench-torch-accuracy ## all benchmarks
 
