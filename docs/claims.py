@@ -12,13 +12,15 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ahead import TASKS, Task  # beside this file, in no package
+
 from privet.lectures import Claim, Finding, all_claims, all_lectures, check_for, look_up, select
 
+_PARTS = 6  # that the checks are run in
 MARKER = re.compile(r"\{\{ (claims|verdicts|proof|solution|why|statements|errata)((?: \w+)*) \}\}")
 SAID = {"proof": "Proof of", "solution": "Solution of", "why": "On"}
 WORDS = {"holds": "holds", "holds_within": "holds within a range", "fails": "fails as printed"}
@@ -93,10 +95,19 @@ def _minus(script: str) -> str:
     return script.replace("-", "−")
 
 
-@cache
+FOUND: dict[str, Finding] = {}
+
+
 def found(id: str) -> Finding:
     """What the check of a claim finds, once a build."""
-    return check_for(id)()
+    if id not in FOUND:
+        FOUND.update(checked([id]))
+    return FOUND[id]
+
+
+def checked(ids: list[str]) -> dict[str, Finding]:
+    """What the checks of some claims find."""
+    return {id: check_for(id)() for id in ids}
 
 
 def block(claim: Claim) -> str:
@@ -202,10 +213,10 @@ def on_read(app: Any, docname: str, source: list[str]) -> None:
 
 
 def before_reading(app: Any, env: Any, docnames: list[str]) -> None:
-    """Run the checks once, before Sphinx shares the pages out among processes."""
+    """Have the checks run once, before Sphinx shares the pages out among processes."""
     if any(docname.startswith("lectures") for docname in docnames):
-        for claim in all_claims():
-            found(claim.id)
+        ids = [claim.id for claim in all_claims()]
+        TASKS.extend(Task(2.0, checked, ids[first::_PARTS], FOUND.update) for first in range(_PARTS))
 
 
 def setup(app: Any) -> dict[str, bool]:

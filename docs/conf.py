@@ -28,6 +28,7 @@ extensions = [
     "executed",  # the examples of the tutorials
     "draw",  # the figures
     "claims",  # the lectures' claims
+    "ahead",  # what takes long, before any page is read
 ]
 exclude_patterns = ["_ext", "_figures", "_static", "notebooks"]
 suppress_warnings: list[str] = []

@@ -10,16 +10,15 @@ import hashlib
 import io
 import re
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 import sklearn
-from rooms import rooms_figure  # beside this file, in no package
+from ahead import TASKS, Task  # beside this file, in no package
+from rooms import rooms_figure
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression as SimpleLogisticRegression
 from tutorial_figures import epsilon_figure, people_figure, torch_figure, tuning_figure
@@ -109,14 +108,14 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "rooms.svg": rooms_figure,
     "lectures/constants-1.svg": constants_figure,
     "lectures/constants-1000.svg": partial(constants_figure, steps=1000),
-    "lectures/how-good-n.svg": partial(risk_figure, "n"),
-    "lectures/how-good-d.svg": partial(risk_figure, "d"),
-    "lectures/how-good-epsilon.svg": partial(risk_figure, "epsilon"),
+    "lectures/how-good-n.svg": partial(risk_figure, "n", seeds=3),
+    "lectures/how-good-d.svg": partial(risk_figure, "d", seeds=3),
+    "lectures/how-good-epsilon.svg": partial(risk_figure, "epsilon", seeds=3),
     "lectures/wu-one-record.svg": one_record_figure,
     "lectures/wu-steps.svg": risk_against_steps_figure,
     "lectures/glm-asked.svg": asked_and_given_figure,
     "lectures/glm-rank.svg": rank_figure,
-    "lectures/clipping-bias.svg": clip_figure,
+    "lectures/clipping-bias.svg": partial(clip_figure, points=13),
     "lectures/clipping-averaging.svg": averaging_figure,
     "lectures/razaviyayn-amplification.svg": amplification_figure,
     "lectures/razaviyayn-loss.svg": privacy_loss_figure,
@@ -136,6 +135,18 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "lectures/nikolov-ball.svg": ball_figure,
 }
 
+# About how long those take that take long: they begin first.
+SECONDS = {
+    "choosing-2000.svg": 8.0,
+    "choosing-20000.svg": 16.0,
+    "tutorial-epsilon.svg": 5.0,
+    "tutorial-torch.svg": 14.0,
+    "lectures/how-good-n.svg": 15.0,
+    "lectures/how-good-d.svg": 15.0,
+    "lectures/how-good-epsilon.svg": 15.0,
+    "lectures/clipping-bias.svg": 5.0,
+}
+
 
 def svg(figure: Figure) -> bytes:
     """The figure as SVG, letters as outlines, the same bytes each time."""
@@ -153,23 +164,26 @@ def drawn_from() -> str:
     return hashlib.sha256(b"\0".join([versions, *texts])).hexdigest()
 
 
-def draw_one(place: str) -> bytes:
-    """The figure of that place, as a file."""
-    return svg(FIGURES[place]())
+def draw_one(path: Path) -> None:
+    """Draw the figure that a file of `_figures` is of."""
+    place = path.name if path.parent.name == "_figures" else f"{path.parent.name}/{path.name}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(svg(FIGURES[place]()))
 
 
-def draw_all(app: Any) -> None:
-    """Draw the figures, two at a time; called by Sphinx before it reads a page."""
+def draw_all(app: Any, env: Any, docnames: list[str]) -> None:
+    """Have the figures drawn; called by Sphinx before it reads a page."""
     folder = Path(app.srcdir) / "_figures"
     stamp, digest = folder / "drawn-from", drawn_from()
     if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
         return
-    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
-        for place, drawn in zip(FIGURES, pool.map(draw_one, FIGURES), strict=True):
-            path = folder / place
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(drawn)
-    stamp.write_text(digest, encoding="utf-8")
+    stamp.unlink(missing_ok=True)  # so that figures that are not all drawn are not taken for such
+    TASKS.extend(Task(SECONDS.get(place, 1.0), draw_one, folder / place, lambda _: None) for place in FIGURES)
+
+    def drawn(app: Any, env: Any) -> None:
+        stamp.write_text(digest, encoding="utf-8")
+
+    app.connect("env-updated", drawn)
 
 
 IMAGE = re.compile(r"^\[?!\[(?P<said>[^]]+)\]\((?P<file>[^)\s]+\.svg)\)(?:\]\([^)]*\))?$", re.M)
@@ -193,6 +207,6 @@ def on_read(app: Any, docname: str, source: list[str]) -> None:
 
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
-    app.connect("builder-inited", draw_all)
+    app.connect("env-before-read-docs", draw_all)
     app.connect("source-read", on_read)
     return {"parallel_read_safe": True}

@@ -6,9 +6,11 @@ import doctest
 import logging as plain_logging
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ahead import TASKS, Task
 from public_names import MISSING
 from sphinx.util import logging
 
@@ -23,12 +25,23 @@ def tutorials(docs: Path) -> set[str]:
     return {line for line in "\n".join(menu).splitlines() if line and not line.startswith(":")}
 
 
-def on_read(app: Any, docname: str, source: list[str]) -> None:
-    """Run the examples of a tutorial; called by Sphinx."""
-    if docname not in tutorials(Path(app.srcdir)) or NEEDS.get(docname) in MISSING:
-        return
-    text = re.sub(r"^\s*```.*$", "", source[0], flags=re.M)  # a closing fence would count as expected output
-    test = doctest.DocTestParser().get_doctest(text, {}, docname, docname, 0)
+def before_reading(app: Any, env: Any, docnames: list[str]) -> None:
+    """Have the examples of tutorials run that are to be read; called by Sphinx."""
+    for docname in sorted(tutorials(Path(app.srcdir)) & set(docnames)):
+        if NEEDS.get(docname) not in MISSING:
+            TASKS.append(Task(10.0, execute, Path(env.doc2path(docname)), partial(complain, docname)))
+
+
+def complain(docname: str, said: str) -> None:
+    """Warn of what should not have been printed."""
+    if said:
+        LOG.warning("an example does not print what the page says:\n%s", said, location=docname)
+
+
+def execute(page: Path) -> str:
+    """Run the examples of a page; what they print that the page does not say, empty if nothing."""
+    text = re.sub(r"^\s*```.*$", "", page.read_text(encoding="utf-8"), flags=re.M)  # a fence would count as output
+    test = doctest.DocTestParser().get_doctest(text, {}, page.stem, page.stem, 0)
     said: list[str] = []
     plain_logging.disable(plain_logging.CRITICAL)  # what libraries tell of their work is not about the page
     try:
@@ -37,11 +50,10 @@ def on_read(app: Any, docname: str, source: list[str]) -> None:
             doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=said.append)
     finally:
         plain_logging.disable(plain_logging.NOTSET)
-    if said:
-        LOG.warning("an example does not print what the page says:\n%s", "".join(said), location=docname)
+    return "".join(said)
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
-    app.connect("source-read", on_read, priority=400)  # before the page is changed
+    app.connect("env-before-read-docs", before_reading)
     return {"parallel_read_safe": True}
