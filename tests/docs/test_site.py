@@ -6,9 +6,11 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -159,6 +161,25 @@ def test_pages_open_without_errors_and_fit_their_width(chromium: Any, scheme: st
 WIDER = "Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)"
 
 
+class Silent(SimpleHTTPRequestHandler):
+    """A server of files that writes no log."""
+
+    def log_message(self, *said: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module", params=["disk", "server"])
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where the site is: in a folder, or on a server of this machine."""
+    if request.param == "disk":
+        yield SITE.as_uri()
+        return
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(SITE))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 @pytest.mark.parametrize(
     ("word", "page"),
     [
@@ -167,12 +188,12 @@ WIDER = "Math.max(0, document.documentElement.scrollWidth - document.documentEle
         ("row_norm", "glossary.html"),
     ],
 )
-def test_search_finds(chromium: Any, word: str, page: str) -> None:
-    """Search works from the disk, without a server, and finds what a newcomer types."""
+def test_search_finds(chromium: Any, address: str, word: str, page: str) -> None:
+    """Search works from the disk, and from a server, and finds what a newcomer types."""
     tab = chromium.new_page()
     said: list[str] = []
     tab.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    tab.goto(f"{(SITE / 'search.html').as_uri()}?q={word}")
+    tab.goto(f"{address}/search.html?q={word}")
     tab.wait_for_selector("#search-results li a", timeout=10_000)
     tab.wait_for_timeout(500)
     found = tab.eval_on_selector_all("#search-results li a", "links => links.map(link => link.getAttribute('href'))")
