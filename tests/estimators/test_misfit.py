@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,9 @@ def test_classes_that_do_not_fit_the_labels_are_said(epsilon: float) -> None:
     missing = LinearRegression(epsilon, bounds=(-1, 1), target_range=(-1, 1))
     assert told(lambda: right.fit(X, y), SchemaMisfit) == []
     assert told(lambda: missing.fit(X, X[:, 0]), SchemaMisfit) == []
-    for model, labels in ((wrong, y), (missing, np.full(len(X), np.nan))):
-        (said,) = told(lambda model=model, labels=labels: model.fit(X, labels), SchemaMisfit)  # type: ignore[misc]
+    cases: list[tuple[Any, Any]] = [(wrong, y), (missing, np.full(len(X), np.nan))]
+    for model, labels in cases:
+        (said,) = told(partial(model.fit, X, labels), SchemaMisfit)
         assert "got fewer than half, by what was released of them" in said
         assert model.guarantee_.epsilon <= epsilon
     assert wrong.plan_ == right.plan_

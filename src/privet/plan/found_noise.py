@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from privet.accounting import Event, calibrate, epsilon
 from privet.privacy import Budget, Neighbours
@@ -34,7 +35,7 @@ def least_scale(
     """
     found = _found(run(1.0), run(2.0), budget, neighbours)
     scale = found[0] if found else guess
-    asked = {"delta": budget.delta, "neighbours": neighbours}
+    asked: dict[str, Any] = {"delta": budget.delta, "neighbours": neighbours}
     if math.isnan(scale) or epsilon(run(scale), **asked) > budget.epsilon:
         scale = calibrate(run, epsilon=budget.epsilon, **asked)
     found[:] = [scale]
