@@ -55,6 +55,7 @@ def polars_(what: str, dtype: Any) -> Any:
 DECIMALS = [None if x is None else Decimal(str(x)) for x in PLAIN["number"]]
 TEXTS = {what: [None if x is None else str(x) for x in PLAIN[what]] for what in PLAIN}
 MIXED = [str(x) if i % 2 and x is not None else x for i, x in enumerate(PLAIN["whole"])]
+HALF = [None if x is None else np.float16(x) for x in PLAIN["number"]]
 HALVES = [pa.array(half).dictionary_encode() for half in (PLAIN["name"][:31], PLAIN["name"][31:])]
 TAKEN: dict[str, tuple[str, Any]] = {
     "pandas float64": ("number", lambda: pandas_("number", "float64")),
@@ -103,7 +104,7 @@ TAKEN: dict[str, tuple[str, Any]] = {
     "polars Datetime": ("time", lambda: polars_("time", pl.Datetime("ms"))),
     "polars, with a zone": ("time", lambda: polars_("time", pl.Datetime("us")).dt.replace_time_zone("Europe/Berlin")),
     "pyarrow double": ("number", lambda: arrow("number", pa.float64())),
-    "pyarrow halffloat": ("number", lambda: arrow("number", pa.float16())),
+    "pyarrow halffloat": ("number", lambda: arrow("number", pa.float16(), HALF)),
     "pyarrow int8": ("whole", lambda: arrow("whole", pa.int8())),
     "pyarrow decimal128": ("number", lambda: arrow("number", pa.decimal128(5, 1), DECIMALS)),
     "pyarrow bool": ("truth", lambda: arrow("truth", pa.bool_())),
