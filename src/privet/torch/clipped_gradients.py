@@ -125,7 +125,8 @@ class ClippedGradients:
         if self._modes != [module.training for module in modules]:
             self.prove(batch)  # another model, as far as anybody knows
         row, totals = one_row(self.parameters)
-        if sizes is scales is anchor is None and (count := self._add_closed(batch, rule, totals)) is not None:
+        plain = sizes is None and scales is None and anchor is None
+        if plain and (count := self._add_closed(batch, rule, totals)) is not None:
             return ClippedSum(totals, count, row)
         self._sums += 1
         memory = Memory(self.model, copy=self._sums & (self._sums - 1) == 0)  # now and then: what `.data` hides

@@ -119,7 +119,7 @@ class FloatNoise:
                 return spare.pieces.pop()
         drawn = torch.empty(2 * PAIRS // size * size)
         self.fill_array(drawn.numpy(), UNIT)
-        pieces = list(drawn.split(size))
+        pieces = list(torch.split(drawn, size))
         mine = pieces.pop()
         self._spare = _Spare(process, size, pieces)
         return mine
