@@ -76,6 +76,22 @@ def test_many_small_numbers_count_beside_a_large_one() -> None:
     assert norm(engine.sum((x,), Clip(clip=1.0)).gradients) <= 1.0
 
 
+@pytest.mark.parametrize("way", ["closed form", "one position", "positions"])
+@pytest.mark.parametrize("width", [1_000, 2_048, 40_000])
+def test_wide_rows_of_small_numbers_are_within_the_clip(width: int, way: str) -> None:
+    """Nor are they lost beside one large number in rows of moderate width: 40,000 numbers were .02 % above the clip."""
+    x = torch.full((1, width), 0.99 * 2**-12.5)
+    x[:, 0] = 1.0
+    if way == "closed form":
+        engine = ClippedGradients(nn.Linear(width, 4), LossOf(nn.CrossEntropyLoss(reduction="none")))
+        batch: Any = (x, torch.tensor([1]))
+    else:
+        engine = ClippedGradients(nn.Linear(width, 16), lambda model, batch: model(batch[0]).flatten(1).sum(1))
+        batch = (x if way == "one position" else x[:, None].expand(1, 3, width).contiguous(),)
+    assert norm(engine.sum(batch, Clip(clip=0.01)).gradients) <= 0.01
+    assert (engine.way == "closed form") == (way == "closed form")
+
+
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("value", [math.nan, math.inf, 3e38, 3e30, 1e-24])
 def test_the_closed_form_is_within_the_clip_too(value: float, bias: bool) -> None:

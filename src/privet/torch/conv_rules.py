@@ -10,7 +10,7 @@ from torch.nn import functional as F  # noqa: N812  # PyTorch's own name for it
 
 from privet.torch.recording import NotRecorded, Recording
 from privet.torch.scratch import Scratch
-from privet.torch.uses import GHOST, NARROW, Rows, Use, from_grams, lengths, squares
+from privet.torch.uses import GHOST, NARROW, Rows, Use, from_grams, inner_products, lengths, squares
 
 
 class Convolved:
@@ -49,7 +49,7 @@ class Convolved:
             del self.inputs, self.outputs  # the gradients are all that is needed from now on
             return found
         windows, outputs = self._windows(scratch).squeeze(1), self.outputs.flatten(2)
-        first, second = windows.mT @ windows, outputs.mT @ outputs
+        first, second = inner_products(windows.mT), inner_products(outputs.mT)
         most = (lengths(first, windows.shape[1]) * lengths(second, outputs.shape[1])).sum(1)
         found = from_grams(first, second, most, lambda place: outputs[place] @ windows[place].mT)
         scratch.give_back(windows)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from privet.torch.few_threads import few_threads
-from privet.torch.uses import BELOW, LONG, LOST, Product, Rows, Use, merged
+from privet.torch.uses import BELOW, LONG, LOST, Product, Rows, Use, merged, squares
 
 _MODERATE = 2.0**40  # clips up to this, and down to its inverse, are plain float32 numbers beside what is lost
 _LARGE = 2.0**80  # a norm of so many clips: its factor is still well above LEAST
@@ -84,7 +84,7 @@ class SoftmaxRegression:
         """
         x = batch[0] if batch[0].dim() == 2 else batch[0].flatten(1)
         weight = totals[0]
-        odd = x.device.type != "cpu" or x.dtype != torch.float32 or max(weight.shape) > LONG
+        odd = x.device.type != "cpu" or x.dtype != torch.float32 or len(weight) > LONG
         if odd or not 1.0 / _MODERATE <= clip <= _MODERATE:
             return None
         with few_threads(x.shape[0] * weight.numel()):
@@ -95,9 +95,12 @@ class SoftmaxRegression:
         residuals = self._residuals(x, y)
         # (‖r‖ + a)² (‖x‖ + b)², a and b what float32 squares lose; ‖r‖² ≤ 2, so that 2a‖r‖ + a² ≤ 4a
         with np.errstate(all="ignore"):
-            squared = torch.linalg.vector_norm(x, dim=1).numpy()
-            squared += math.sqrt(x.shape[1]) * LOST
-            squared *= squared
+            if x.shape[1] > LONG:
+                squared = squares(x).float().numpy()
+            else:
+                squared = torch.linalg.vector_norm(x, dim=1).numpy()
+                squared += math.sqrt(x.shape[1]) * LOST
+                squared *= squared
             if bias:
                 squared += 1.0
             squared *= residuals.square().sum(0).numpy() + np.float32(4.0 * math.sqrt(len(residuals)) * LOST)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from privet.torch.scratch import Scratch
 
-BELOW = 1 - 2.0**-18  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
+BELOW = 1 - 2.0**-17  # a shortened gradient ends a little below the clip, so that rounding does not exceed it
 LEAST = 2.0**-120  # a factor below this is nothing: float32 would not hold it well
 NARROW = 32  # columns below which a product is several times faster the other way round
 GHOST = 24  # a Gram matrix of T positions is cheaper than writing p × d numbers and reading them twice; measured
@@ -38,7 +38,7 @@ class Use(Protocol):
 
 
 LOST = 2.0**-62  # squares of float32 numbers below this lose bits, or are zero
-LONG, _BLOCK = 1 << 16, 1 << 12  # added up one by one, the last of many small squares would be lost beside a large sum
+LONG, _BLOCK = 1 << 10, 1 << 9  # added up one by one, many small squares are lost beside a large one: 2^-18 of a norm
 _DOUBT = 1e-3  # of what terms could amount to: where they cancel below that, their sum is mostly rounding
 _NOTHING = 2.0**-40
 
@@ -57,9 +57,17 @@ def squares(rows: Tensor) -> Tensor:
     return norms.add_(math.sqrt(flat.shape[1]) * LOST).square_()
 
 
+def inner_products(vectors: Tensor) -> Tensor:
+    """The Gram matrix of each example's vectors, (examples, positions, features); long ones are added up in float64."""
+    if vectors.shape[2] <= 2 * LONG:
+        return vectors @ vectors.mT
+    parts = ((part @ part.mT).double() for part in vectors.split(LONG, 2))
+    return torch.stack(list(parts)).sum(0)
+
+
 def lengths(gram: Tensor, features: int) -> Tensor:
     """The norms of the vectors of which a Gram matrix holds the inner products, rounded up where squares are lost."""
-    return gram.diagonal(dim1=1, dim2=2).double().sqrt_().add_(math.sqrt(features) * LOST)
+    return gram.diagonal(dim1=1, dim2=2).double().sqrt().add_(math.sqrt(features) * LOST)
 
 
 def from_grams(first: Tensor, second: Tensor, most: Tensor, alone: Callable[[int], Tensor]) -> Tensor:
@@ -118,7 +126,7 @@ class SharedGram:
     def of(self, outputs: Tensor) -> Tensor:
         """Those of `outputs`, which are the same at each call."""
         if self._found is None:
-            self._found = outputs @ outputs.mT
+            self._found = inner_products(outputs)
         return self._found
 
 
@@ -165,8 +173,8 @@ class Product:
             found = squares(self._formed(scratch))
             del self.inputs, self.outputs  # the gradients are all that is needed from now on
             return found
-        first = self.inputs @ self.inputs.mT
-        second = self.outputs @ self.outputs.mT if self._gram is None else self._gram.of(self.outputs)
+        first = inner_products(self.inputs)
+        second = inner_products(self.outputs) if self._gram is None else self._gram.of(self.outputs)
         most = (lengths(first, self.shape[1]) * lengths(second, self.shape[0])).sum(1)
         return from_grams(first, second, most, lambda place: self.outputs[place].mT @ self.inputs[place])
 
@@ -220,7 +228,7 @@ class Lookup:
         if self.indices.shape[1] == 1:
             return squares(self.outputs)
         same = self.indices[:, :, None] == self.indices[:, None, :]
-        grams = self.outputs @ self.outputs.mT
+        grams = inner_products(self.outputs)
         each = lengths(grams, self.outputs.shape[2])
         most = ((same.double() @ each[:, :, None])[:, :, 0] * each).sum(1).sqrt_()
         return from_grams(grams, same, most, self._alone)
