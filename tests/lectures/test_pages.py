@@ -31,6 +31,7 @@ def tool(name: str) -> ModuleType:
     return module
 
 
+tool("ahead")  # which the others import
 CLAIMS = tool("claims")
 NOTEBOOKS = tool("notebooks")
 

@@ -220,8 +220,7 @@ def outlined(
         if finder is not None:
             first += finder.releases(noise_multiplier=of_share(share))
     first += model._own_releases(of_share, size.classes, rate_draw)
-    for turn in (centring, whitener):
-        first += () if turn is None else turn.releases(of_share)
+    first += tuple(r for turn in (centring, whitener) if turn is not None for r in turn.releases(of_share))
     calibration = keeping = settling = None
     if final is None and rate == 1:
         calibration = _calibration(model, loss, effective) if whitener is not None else None
@@ -233,14 +232,13 @@ def outlined(
             settling = settling_for(model, loss, count, effective)
     last += tuple(each.release() for each in (keeping, settling) if each is not None)
     last += () if classes is None else classes.releases()
-    columns = facts.shape[0]
-    solver = solver_of(model, loss, columns, effective, size.people, final, centring, whitener, 1.0, rate)
+    solver = solver_of(model, loss, facts.shape[0], effective, size.people, final, centring, whitener, 1.0, rate)
     plan = solver.plan(facts, budget, before=first, after=last)
     if not size.exact or (ranges is not None and ranges.tails):
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
     found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
-    found |= {"settling": settling, "classes": classes, "rate": rate, "ranging": ranging, "columns": columns}
+    found |= {"settling": settling, "classes": classes, "rate": rate, "ranging": ranging, "columns": facts.shape[0]}
     blind = is_blind(model, known, centring, found=anchor or target)
     return Outline(plan=plan, budget=budget, effective=effective, blind=blind, **found)
 
