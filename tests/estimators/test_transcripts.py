@@ -25,6 +25,7 @@ from privet.estimators import (
     PoissonRegressor,
     QuantileRegressor,
     Ridge,
+    centred_defaults,
     class_defaults,
     classifiers,
     constant_defaults,
@@ -250,7 +251,7 @@ def test_one_record_moves_no_release_of_a_centred_fit_by_more_than_is_planned(
 
 
 def waves_are_asked_for(patch: pytest.MonkeyPatch) -> None:
-    right = turning.centring_for
+    right = centred_defaults.centring_for
 
     def waved(*given: Any, **named: Any) -> Any:
         found = right(*given, **named)

@@ -28,8 +28,8 @@ def test_waves_are_orthonormal_and_in_pairs_of_one_frequency(columns: int) -> No
     basis, row = waves(columns), RNG.normal(size=columns)
     np.testing.assert_allclose(basis.T @ basis, np.eye(columns), atol=1e-12)
     both = [np.square(np.roll(row, k) @ basis) for k in (0, 1)]
-    paired = [each + np.roll(each[::-1], 1) for each in both]
-    np.testing.assert_allclose(*paired, atol=1e-9)
+    here, shifted = (each + np.roll(each[::-1], 1) for each in both)
+    np.testing.assert_allclose(here, shifted, atol=1e-9)
 
 
 def test_squares_of_bounded_rows_move_by_no_more_than_the_bound_says() -> None:

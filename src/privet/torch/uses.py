@@ -61,7 +61,7 @@ def inner_products(vectors: Tensor) -> Tensor:
     """The Gram matrix of each example's vectors, (examples, positions, features); long ones are added up in float64."""
     if vectors.shape[2] <= 2 * LONG:
         return vectors @ vectors.mT
-    parts = ((part @ part.mT).double() for part in vectors.split(LONG, 2))
+    parts = ((part @ part.mT).double() for part in torch.split(vectors, LONG, 2))
     return torch.stack(list(parts)).sum(0)
 
 
