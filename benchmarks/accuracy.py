@@ -140,7 +140,7 @@ def _write(options: argparse.Namespace, sections: Sequence[str], names: list[str
                 shelf = Shelf(data=options.data)
                 for section in [s for s in sections if s in RUNS]:
                     keep(section, measure(cases(section, shelf, names), wanted, RUNS[section]))
-            if timed:
+            if timed and not (options.keep and options.no_peers):
                 print("waiting for the peer", flush=True)
                 keep("peer", finish_peer(peer, Path(folder)))
         finally:
