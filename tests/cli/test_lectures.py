@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +69,26 @@ def test_json_of_list_and_show_has_no_verdict() -> None:
     """What is stored says nothing about what is true."""
     assert list(told("show 12")["claims"][0]) == ROW
     assert [list(row) for row in told("list")["claims"]] == [ROW] * len(all_claims())
+
+
+FORKED = """
+import sys
+from privet.cli import lectures, main
+right = lectures.get_context
+lectures._MANY, lectures.most_threads = 2, lambda: 2
+lectures.get_context = lambda way: print(way, file=sys.stderr) or right(way)
+main(["lectures", "check", "9", "12", "24", "--json"])
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_many_checks_run_on_all_cores_and_find_the_same() -> None:
+    """In processes of their own, in the order that was asked for, what they find one after the other."""
+    here = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    run = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True, env=here)
+    assert run.stderr == "fork\n"
+    assert json.loads(run.stdout) == told("check 9 12 24")
 
 
 def test_terminals_see_how_far_it_got(monkeypatch: pytest.MonkeyPatch) -> None:

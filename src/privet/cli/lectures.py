@@ -1,6 +1,11 @@
 """`privet lectures`: what the lectures claim, and where it is true, computed on the spot."""
 
+import os
+import signal
 import textwrap
+import threading
+from functools import partial
+from multiprocessing import get_context
 from typing import Any, get_args
 
 import click
@@ -9,13 +14,14 @@ from privet._progress import shown
 from privet.cli.answers import Answers, answer
 from privet.cli.options import json_option
 from privet.lectures import Claim, Finding, Kind, all_checks, check_for, look_up, select
-from privet.sums.blocks import blas
+from privet.sums.blocks import blas, most_threads
 
 FORMAT = 1
 """Of the JSON: raised when a field changes its meaning or goes away; new fields may join."""
 
 _WORDS = {"holds": "holds", "holds_within": "holds within", "fails": "fails"}
 _FEW = 3
+_MANY = 30  # checks that are worth another process
 _FIELDS = ("place", "kind", "statement", "formula", "realised_by", "erratum")
 
 
@@ -52,14 +58,30 @@ def show(claim: str, as_json: bool) -> None:
 def check(claims: tuple[str, ...], full: bool, as_json: bool) -> None:
     """Run the checks of claims, all or those named, and say holds, holds within a range, or fails."""
     chosen = select(claims)
-    with blas().limit(limits=1):  # its threads would wait for each other: matrices are small
-        findings = [check_for(chosen[place].id)(full=full) for place in shown(len(chosen), "privet is checking")]
+    findings = _found([claim.id for claim in chosen], full=full)
     record = _records(chosen)
     for row, finding in zip(record["claims"], findings, strict=True):
         row |= {"verdict": finding.verdict, "sentence": finding.sentence, "numbers": finding.numbers}
         row |= {"close": check_for(row["id"]).close(finding)}
     lines = [_told(c, f, numbers=len(chosen) <= _FEW) for c, f in zip(chosen, findings, strict=True)]
     answer("\n".join([*lines, _count(findings)]), record | {"full": full}, as_json=as_json)
+
+
+def _found(ids: list[str], *, full: bool) -> list[Finding]:
+    """What each check finds. Each has seeds of its own, so many may run on all cores, where a fork is safe."""
+    work, turns, cores = partial(_finding, full=full), shown(len(ids), "privet is checking"), most_threads()
+    with blas().limit(limits=1):  # its threads would wait for each other: matrices are small
+        if len(ids) < _MANY or cores < 2 or threading.active_count() > 1 or not hasattr(os, "fork"):
+            return [work(ids[place]) for place in turns]
+        all_checks()  # read once, before the fork
+        deaf = (signal.SIGINT, signal.SIG_IGN)  # this process will say that it was interrupted
+        with get_context("fork").Pool(cores, signal.signal, deaf) as pool:
+            coming = pool.imap(work, ids)
+            return [next(coming) for _ in turns]
+
+
+def _finding(claim: str, *, full: bool) -> Finding:
+    return check_for(claim)(full=full)
 
 
 def _records(claims: tuple[Claim, ...] | list[Claim]) -> dict[str, Any]:
