@@ -14,6 +14,7 @@ import os
 import platform
 import shutil
 import statistics
+import sys
 import tempfile
 import threading
 import time
@@ -254,6 +255,7 @@ def spark_steps() -> dict[str, list[float]]:
 
     from privet.engines import SparkEngine
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # of the workers, which else take the first on the path
     settings = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"}
     session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from torch_models import BATCH, SHAPES
-from torch_modes import MODES
+from torch_modes import MODES, PEERS
 
 Results = dict[str, Any]
 MOST = {"logreg": 1.0, "mlp": 1.4, "cnn": 1.35, "transformer": 1.3, "lora": 1.05, "lstm": 1.6}
-MEMORY, FASTER, EXACT = 1.3, 1.4, 1e-5
+MEMORY, FASTER, EXACT, WRONG = 1.3, 1.4, 1e-5, 1e-3
 WALL = {"mlp, 1 thread": 1.1}  # with a spare core, on which noise is drawn
 LEAST = 8.0  # megabytes; a plain step that takes less has no memory to be compared with
 
@@ -50,6 +50,10 @@ def _bars(results: Results) -> str:
         if peers:
             best = min(peers, key=lambda mode: peers[mode])
             rows.append(_bar(f"{key}: {best} ÷ privet, at least {FASTER:g}", peers[best] / ours["cpu"], least=FASTER))
+        others = {mode: each["cpu"] for mode, each in modes.items() if mode in PEERS and _is_right(each)}
+        if others:
+            best = min(others, key=lambda mode: others[mode])
+            rows.append(_bar(f"{key}: fastest peer ({best}) ÷ privet, at least 1", others[best] / ours["cpu"], least=1.0))
         if plain["megabytes"] >= LEAST:
             ratio = ours["megabytes"] / plain["megabytes"]
             rows.append(_bar(f"{key}: memory ÷ plain, at most {MEMORY:g}", ratio, most=MEMORY))
@@ -63,6 +67,11 @@ def _bars(results: Results) -> str:
             ratio = noise["privet, cryptographic"] / noise["torch normal_, in place"]
             rows.append(_bar("cryptographic noise ÷ torch normal_, at most 1", ratio, most=1.0))
     return _table(["bar", "measured", ""], rows)
+
+
+def _is_right(found: Results) -> bool:
+    """Whether a peer's step ran, and clipped what it was to clip: one that leaves parameters out is fast at that."""
+    return "cpu" in found and (found["error"] or 0.0) < WRONG
 
 
 def _bar(promise: str, value: float, *, most: float = float("inf"), least: float = 0.0) -> list[str]:
