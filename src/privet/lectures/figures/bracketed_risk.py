@@ -4,7 +4,7 @@ Runs are on the tables of the lower bounds (`privet.lectures.hard_tables`), so t
 lower bound <= mean risk of the runs <= proven bound, on a grid in n, d and epsilon. Needs the extra `privet[plot]`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -13,6 +13,7 @@ import numpy as np
 
 from privet.accounting.theorems.gaussian_profile import largest_mu
 from privet.errors import InvalidParameter
+from privet.lectures.figures.stored_runs import BRACKET_SEEDS, stored_brackets
 from privet.lectures.hard_tables import HardTable, hard_labels, hard_medians
 from privet.privacy import Budget
 from privet.problems import glm
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 BracketLecture = Literal["wu", "brown-glm", "brown-clipping", "razaviyayn", "nikolov"]
 """Whose methods `bracket_figure` shows; the names are those of the lectures' pages."""
 
-DELTA = 1e-5
+DELTA, STEPS = 1e-5, 400
 BASE: dict[str, float] = {"n": 1000, "d": 10, "epsilon": 1.0}
 GRID: dict[str, tuple[float, ...]] = {
     "n": (100, 300, 1000, 3000),
@@ -65,6 +66,11 @@ class Bracket:
     measured: float
     error: float
     proven: float
+
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> "Bracket":
+        """The bracket of these numbers, in the order of its fields."""
+        return cls(**dict(zip(cls.__dataclass_fields__, numbers, strict=True)))
 
 
 _Run = Callable[[HardTable, Budget, int, Random], Result]
@@ -119,7 +125,7 @@ METHODS: dict[str, dict[str, _Run]] = {
 
 @cache
 def bracket(
-    lecture: BracketLecture, method: str, *, n: int, d: int, epsilon: float, seeds: int = 4, max_steps: int = 400
+    lecture: BracketLecture, method: str, *, n: int, d: int, epsilon: float, seeds: int = 4, max_steps: int = STEPS
 ) -> Bracket:
     """Run a method on the tables of its lower bound, seeds fixed, R = 1; medians with G = 1, or labels on the cube.
 
@@ -154,13 +160,17 @@ def bracket(
 
 
 def bracket_figure(
-    lecture: BracketLecture, *, seeds: int = 4, max_steps: int = 400, grid: dict[str, tuple[float, ...]] | None = None
+    lecture: BracketLecture,
+    *,
+    seeds: int | None = None,
+    max_steps: int = STEPS,
+    grid: dict[str, tuple[float, ...]] | None = None,
 ) -> "Figure":
     """Draw lower bound, runs on its tables and proven bound of a lecture's methods, against n, d and epsilon.
 
     Promise: all values are those of `bracket`; what does not vary is n = 1,000, d = 10, epsilon = 1, and delta = 1e-5,
     R = 1 throughout, one record replaced. Descent takes `max_steps` at most, batches 200 steps: the bounds are for
-    these. Marks are means over `seeds` runs.
+    these. Marks are means over `seeds` runs, made now; by default over four that are stored, which take a minute.
 
     >>> small = {"n": (100,), "d": (2,), "epsilon": (1.0,)}
     >>> len(bracket_figure("nikolov", seeds=1, max_steps=20, grid=small).axes)
@@ -169,7 +179,7 @@ def bracket_figure(
     if lecture not in get_args(BracketLecture):
         raise InvalidParameter(f"""Expected one of {", ".join(get_args(BracketLecture))}, got {lecture!r}: there is no
             such lecture. Use one of them.""")
-    places = GRID if grid is None else grid
+    kept, places = grid is None and seeds is None and max_steps == STEPS, GRID if grid is None else grid
     subtitle = "n = 1,000, d = 10, ε = 1 unless varied, δ = 1e-5; marks are runs on the hardest tables known"
     with canvas(_TITLES[lecture], subtitle, size=(9.6, 5.4)) as (figure, first):
         figure.suptitle(first.get_title(loc="left").strip(), x=0.02, ha="left", fontsize=13, fontweight="bold")
@@ -179,7 +189,11 @@ def bracket_figure(
         panels[0].set_title(subtitle, loc="left", fontsize=9.5, color="#555555").set_in_layout(False)
         for axes, (against, values) in zip(panels, places.items(), strict=True):
             for style, method in zip(styles(), METHODS[lecture], strict=False):
-                found = [_at(lecture, method, against, x, seeds, max_steps) for x in values]
+                if kept:
+                    found = [Bracket.of(numbers) for numbers in stored_brackets(lecture, method, against)]
+                else:
+                    runs = BRACKET_SEEDS if seeds is None else seeds
+                    found = brackets_along(lecture, method, against, values, runs, max_steps)
                 axes.plot(values, [f.proven for f in found], label=f"{method}: proven", **style)
                 axes.plot(values, [f.measured for f in found], "o", color=style["color"], label=f"{method}: runs")
             axes.plot(values, [f.gaussian for f in found], color=INK, linewidth=1.6, label="no Gaussian method below")
@@ -199,14 +213,22 @@ def bracket_figure(
     return figure
 
 
-def _at(lecture: BracketLecture, method: str, against: str, x: float, seeds: int, max_steps: int) -> Bracket:
-    found = BASE | {against: x}
-    return bracket(
-        lecture,
-        method,
-        n=int(found["n"]),
-        d=int(found["d"]),
-        epsilon=float(found["epsilon"]),
-        seeds=seeds,
-        max_steps=max_steps,
-    )
+def brackets_along(
+    lecture: BracketLecture,
+    method: str,
+    against: str,
+    values: tuple[float, ...] | None = None,
+    seeds: int = BRACKET_SEEDS,
+    max_steps: int = STEPS,
+) -> list[Bracket]:
+    """`bracket` of a method along one axis, at the places of the figure by default; runs now.
+
+    >>> brackets_along("wu", "noisy descent", "n", ())
+    []
+    """
+    found = []
+    for x in GRID[against] if values is None else values:
+        at = BASE | {against: x}
+        size: Any = {"n": int(at["n"]), "d": int(at["d"]), "epsilon": float(at["epsilon"])}
+        found.append(bracket(lecture, method, **size, seeds=seeds, max_steps=max_steps))
+    return found

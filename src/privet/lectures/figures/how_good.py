@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import InvalidParameter
+from privet.lectures.figures.stored_runs import RISK_SEEDS, stored_risks
 from privet.lectures.toy_problems import average_loss, logistic_in_ball, unit_plan
 from privet.privacy import Budget
 from privet.problems import RecordProblem, glm
@@ -24,6 +25,7 @@ Against = Literal["n", "d", "epsilon"]
 
 Proven = Method | Literal["objective_perturbation"]
 
+RUN_METHODS = ("average", "last_linear", "output_perturbation", "objective_perturbation")
 _METHODS: dict[str, Proven] = {
     "average of iterates": "average",
     "last iterate, c/√t": "last",
@@ -91,7 +93,7 @@ def simulated_risk(method: str, *, n: int, d: int, epsilon: float, seeds: int = 
     return float(np.mean([average_loss(problem, problem.domain.project(run.coef)) for run in runs])) - least
 
 
-def risk_figure(against: Against, *, seeds: int = 12, runs: tuple[float, ...] | None = None) -> "Figure":
+def risk_figure(against: Against, *, seeds: int | None = None, runs: tuple[float, ...] | None = None) -> "Figure":
     """Draw proven excess risk against n, d or epsilon, one curve a method, and runs as marks of the same colour.
 
     Promise: curves are `proven_risk`, marks `simulated_risk`; what does not vary is n = 1,000, d = 10, epsilon = 1,
@@ -100,7 +102,7 @@ def risk_figure(against: Against, *, seeds: int = 12, runs: tuple[float, ...] | 
     Parameters
     ----------
     against : "n", "d" or "epsilon"
-    seeds : runs a mark is the mean of
+    seeds : runs a mark is the mean of, made now; by default those of twelve that are stored, which take minutes
     runs : where to run, none if empty; four places by default
 
     Examples
@@ -122,19 +124,34 @@ def risk_figure(against: Against, *, seeds: int = 12, runs: tuple[float, ...] | 
             where = at[:: 6 if method == "objective_perturbation" else 1]  # that one is slower
             axes.plot(where, [proven_risk(method, **_setting(against, x)) for x in where], label=name, **looks[name])
         marks = (
-            ("average", "average, runs", looks["average of iterates"]["color"], "o"),
-            ("last_linear", "last, linear decay, runs", "#000000", "v"),
-            ("output_perturbation", "output perturb., runs", looks["output perturbation"]["color"], "s"),
-            ("objective_perturbation", "objective perturb., runs", looks["objective perturbation"]["color"], "D"),
+            ("average, runs", looks["average of iterates"]["color"], "o"),
+            ("last, linear decay, runs", "#000000", "v"),
+            ("output perturb., runs", looks["output perturbation"]["color"], "s"),
+            ("objective perturb., runs", looks["objective perturbation"]["color"], "D"),
         )
         places = _RUNS[against] if runs is None else runs
-        for solver, name, colour, marker in marks:
-            values = [simulated_risk(solver, seeds=seeds, max_steps=_MOST, **_setting(against, x)) for x in places]
+        for method, (name, colour, marker) in zip(RUN_METHODS, marks, strict=True):
+            if seeds is None and runs is None:
+                values = stored_risks(against, method)
+            else:
+                values = risks_along(against, method, places, RISK_SEEDS if seeds is None else seeds)
             axes.plot(places, values, marker, color=colour, markersize=7, markeredgecolor="white", label=name)
         axes.set(xscale="log", yscale="log", xlabel=_WORDS[against], ylabel="excess risk ÷ (R G)", xlim=(low, high))
         axes.set_ylim(1e-4, 2.0)
         figure.legend(loc="outside lower left", ncols=2, fontsize=10, columnspacing=1.0)
     return figure
+
+
+def risks_along(
+    against: Against, method: str, places: tuple[float, ...] | None = None, seeds: int = RISK_SEEDS
+) -> list[float]:
+    """`simulated_risk` of a method at some places of an axis, those of the figure by default; runs now.
+
+    >>> risks_along("n", "average", ())
+    []
+    """
+    places = _RUNS[against] if places is None else places
+    return [simulated_risk(method, seeds=seeds, max_steps=_MOST, **_setting(against, x)) for x in places]
 
 
 def _setting(against: Against, x: float) -> dict[str, Any]:
