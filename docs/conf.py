@@ -56,6 +56,7 @@ copybutton_remove_prompts = True
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_favicon = "_static/icon.svg"  # else a browser asks a server for one that is not there
 html_show_sourcelink = False
 html_show_search_summary = False  # read by fetch, which a browser refuses from the disk
 html_copy_source = False
