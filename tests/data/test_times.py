@@ -34,7 +34,8 @@ def test_an_odd_cell_is_missing_and_moves_no_other(odd: Any, hostile: Any) -> No
     """Beside any cell the others are read as ever, and it is a date only if its type is one."""
     expected = Times().read(BORN)
     for cell in (odd, hostile):
-        for column in ([*BORN, cell], pd.Series([*BORN, cell], dtype=object)):
+        cells = np.fromiter([*BORN, cell], dtype=object, count=4)  # pandas may ask a list's cells what they are
+        for column in ([*BORN, cell], pd.Series(cells)):
             found = read_column(Times(), column, name="born")
             assert found[:3].tolist() == expected.tolist()
             assert np.isnan(found[3]) or isinstance(cell, dt.date | np.datetime64)

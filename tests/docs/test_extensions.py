@@ -18,6 +18,8 @@ DOCS = ROOT / "docs"
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     """The extension that writes the reference; it and what it imports lie in docs/_ext, in no package."""
+    if not importlib.util.find_spec("torch"):
+        pytest.importorskip("sphinx", reason="without PyTorch, its names are imitated by Sphinx")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(DOCS / "_ext"))
         return importlib.import_module("reference")
