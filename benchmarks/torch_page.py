@@ -53,7 +53,9 @@ def _bars(results: Results) -> str:
         others = {mode: each["cpu"] for mode, each in modes.items() if mode in PEERS and _is_right(each)}
         if others:
             best = min(others, key=lambda mode: others[mode])
-            rows.append(_bar(f"{key}: fastest peer ({best}) ÷ privet, at least 1", others[best] / ours["cpu"], least=1.0))
+            rows.append(
+                _bar(f"{key}: fastest peer ({best}) ÷ privet, at least 1", others[best] / ours["cpu"], least=1.0)
+            )
         if plain["megabytes"] >= LEAST:
             ratio = ours["megabytes"] / plain["megabytes"]
             rows.append(_bar(f"{key}: memory ÷ plain, at most {MEMORY:g}", ratio, most=MEMORY))

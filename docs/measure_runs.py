@@ -1,6 +1,6 @@
-"""Make the runs behind the figures of risk anew, with their fixed seeds: some three minutes on two cores.
+"""Make the runs behind the figures of risk anew, with their fixed seeds: a minute or two on two cores.
 
-    python docs/measure_runs.py        # writes src/privet/lectures/figures/runs.json
+python docs/measure_runs.py        # writes src/privet/lectures/figures/runs.json
 """
 
 from __future__ import annotations

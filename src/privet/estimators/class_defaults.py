@@ -9,6 +9,7 @@ import numpy as np
 from privet.arrays import Vector
 from privet.data import one_row_each
 from privet.estimators.constant_model import ConstantModel
+from privet.estimators.shrinking import slope_noise
 from privet.plan import Meter, Release
 from privet.preprocessing.centring import Centring
 from privet.preprocessing.whitening import Whitener
@@ -17,7 +18,6 @@ from privet.problems.linear_model import LinearModel
 from privet.solvers import DPSGD, Solver
 from privet.solvers.class_choice import ClassChoice, ClassVote
 from privet.solvers.class_rates import ClassRates
-from privet.solvers.stochastic_descent import noise_gain
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -121,7 +121,7 @@ def _noise(slopes: Vector, solver: DPSGD, meter: Meter) -> float:
     if outputs > 1:
         cut = min((solver.clip or 1.0) / _LEFT, 1.0)
         pull = cut * (1 - 1 / outputs) / outputs * _ROUND**2 / len(slopes)
-    return noise_gain(solver, pull=pull) * meter.noise_stddev("gradients") / meter.plan.batch_size("gradients")
+    return slope_noise(solver, meter, pull=pull)
 
 
 def seen_votes(epsilon: float, count: float, neighbours: Neighbours) -> float:

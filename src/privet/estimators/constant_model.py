@@ -10,7 +10,7 @@ class ConstantModel:
     """What a model says of the constant that it would be alone, if it `_draws` any."""
 
     _draws: ClassVar[bool] = False
-    _loyal: ClassVar[bool] = False  # whether its target's range is learnt by histograms, however few records there are
+    _loyal: ClassVar[bool] = False  # whether its constant is a mean, of which a median may be far off
 
     def _constant_draw(self, name: str) -> Any:
         """The draw of the best constant, if there is one whatever the scale of the target."""

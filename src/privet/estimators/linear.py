@@ -23,6 +23,7 @@ from privet.estimators.constant_defaults import fit_constant
 from privet.estimators.constant_model import ConstantModel
 from privet.estimators.defaults import Task
 from privet.estimators.doubts import UNREAD, Doubts, faint_columns, is_unread
+from privet.estimators.finishing import finished
 from privet.estimators.intervals import WithIntervals
 from privet.estimators.outline import Outline, Size, check_settings, outlined
 from privet.estimators.pipelines import upstream
@@ -252,20 +253,12 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
         alpha, whole = self.alpha / outline.plan.count, outline.final is not None
         problem = prepared_problem(data, scaling, posed, alpha=alpha, whole=whole)
-        unit = scaling.constant * scaling.shrink
-        start = self._started(posed.rates, problem.shape, unit)
+        start = self._started(posed.rates, problem.shape, scaling.constant * scaling.shrink)
         solver, begin = outline.solver(self, problem.loss, scaling), {} if start is None else {"start": start}
         result = solver.run(outline.plan, problem, meter=meter, **begin)  # type: ignore[arg-type]  # a descent, which has a start
-        if outline.calibration is not None:
-            weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
-            result = replace(result, coef=outline.calibration.run(problem, result.coef, unit, meter, weight=weight))
-        if outline.keeping is not None:
-            keeping = replace(outline.keeping, whole=outline.keeping.whole and learnt.begun)
-            result = replace(result, coef=keeping.run(problem, result.coef, meter))
-        if outline.settling is not None:
-            result = replace(result, coef=outline.settling.run(problem, result.coef, unit, meter))
-        if outline.classes is not None:
-            result = replace(result, coef=outline.classes.kept(problem, result.coef, start, solver, unit, meter))
+        made: dict[str, Any] = {"solver": solver, "scaling": scaling, "posed": posed, "start": start}
+        coef = finished(self, outline, problem, result.coef, meter, **made, begun=learnt.begun)
+        result = replace(result, coef=coef)
         if outline.final is not None and isinstance(self, WithIntervals) and not isinstance(problem, GroupedProblem):
             keep = each_alone(posed.loss.admissible, posed.labels)
             result = self._infer(data, outline, problem, result, scaling, posed, keep, meter)

@@ -45,6 +45,7 @@ from privet.problems import Facts
 from privet.problems.facts import public_count
 from privet.solvers import NewtonInference, Recalibration, Solver
 from privet.solvers.keeping import Keeping
+from privet.solvers.mean_residual import MeanResidual
 from privet.solvers.settling import Settling
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Outline:
     whitener: Whitener | None = None
     calibration: Recalibration | None = None
     keeping: Keeping | None = None
-    settling: Settling | None = None
+    settling: Settling | MeanResidual | None = None
     classes: ClassDraws | None = None
     anchor: Anchor | None = None
     alone: Alone | None = None  # what is drawn, if only a constant is learnt
@@ -222,14 +223,13 @@ def outlined(
     first += model._own_releases(of_share, size.classes, rate_draw)
     first += tuple(r for turn in (centring, whitener) if turn is not None for r in turn.releases(of_share))
     calibration = keeping = settling = None
-    if final is None and rate == 1:
+    if final is None and rate == 1 and model._task == "binary":
         calibration = _calibration(model, loss, effective) if whitener is not None else None
-        if calibration is not None:
-            last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
-        elif draws and model._task != "binary":
-            begun = anchor is not None or rate_draw > 0
-            keeping = keeping_for(model, count, effective, centred=centring is not None, begun=begun)
-            settling = settling_for(model, loss, count, effective)
+        last += () if calibration is None else calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
+    elif final is None and rate == 1:
+        begun = anchor is not None or rate_draw > 0
+        keeping = keeping_for(model, count, effective, centring is not None, begun) if draws else None
+        settling = settling_for(model, loss, count, effective, of_share, draws)
     last += tuple(each.release() for each in (keeping, settling) if each is not None)
     last += () if classes is None else classes.releases()
     solver = solver_of(model, loss, facts.shape[0], effective, size.people, final, centring, whitener, 1.0, rate)

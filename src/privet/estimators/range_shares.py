@@ -26,8 +26,9 @@ _RANGES, _TARGET = (25.0, 0.03, 0.15), (40.0, 0.02, 0.1)
 # So far they must stand out, with all of the budget, for learning inside declared ranges to pay: of features, of a
 # target of squared errors, which a range far too wide ruins, and of other targets, of which few are drawn at random.
 _INSIDE, _SQUARED_INSIDE, TARGET_INSIDE = 10.0, 20.0, 100.0
-# Part of a target's declared range below which what was learnt inside is used, where noise is as large as the range is.
-_NARROWER = 0.6
+# Part of a target's declared range below which what was learnt inside is used, and up to which standard deviations:
+# noise is as large as the range is, and beyond them what is cut off of a tail is worse.
+_NARROWER, _NOISY = 0.6, 400.0
 LEAST_SEEN = 6.0  # and so far, with what is spent, for any range to be found
 _SHOWN = 8  # names in a warning
 NORM_SHARE = 0.03  # of the budget, spent on the norms of rows
@@ -49,7 +50,7 @@ def target_finder(
         return None, 0.0
     share = share_to_see(seen, *_TARGET)
     beyond = TARGET_BEYOND if plenty and model._task == "regression" else 0.0
-    part = _NARROWER if seen < TARGET_INSIDE else 0.25
+    part = _NARROWER if seen < _NOISY else 0.25
     finder = RangeFinder(columns=("y",), hulls=(hull,), what="target", shy=hull is None, beyond=beyond, narrower=part)
     return finder.sized(seen * math.sqrt(share)), share
 

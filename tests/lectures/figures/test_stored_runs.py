@@ -12,7 +12,9 @@ from privet.lectures.figures.how_good import _RUNS, RUN_METHODS, Against, proven
 from privet.lectures.figures.stored_runs import stored_brackets, stored_risks
 
 RISKS = [(against, method) for against in get_args(Against) for method in RUN_METHODS]
-BRACKETS = [(lecture, method, against) for lecture, methods in METHODS.items() for method in methods for against in GRID]
+BRACKETS = [
+    (lecture, method, against) for lecture, methods in METHODS.items() for method in methods for against in GRID
+]
 AGAIN = "if it is meant to differ: python docs/measure_runs.py"
 
 

@@ -130,11 +130,11 @@ def risk_figure(against: Against, *, seeds: int | None = None, runs: tuple[float
             ("objective perturb., runs", looks["objective perturbation"]["color"], "D"),
         )
         places = _RUNS[against] if runs is None else runs
-        for method, (name, colour, marker) in zip(RUN_METHODS, marks, strict=True):
+        for run_by, (name, colour, marker) in zip(RUN_METHODS, marks, strict=True):
             if seeds is None and runs is None:
-                values = stored_risks(against, method)
+                values = stored_risks(against, run_by)
             else:
-                values = risks_along(against, method, places, RISK_SEEDS if seeds is None else seeds)
+                values = risks_along(against, run_by, places, RISK_SEEDS if seeds is None else seeds)
             axes.plot(places, values, marker, color=colour, markersize=7, markeredgecolor="white", label=name)
         axes.set(xscale="log", yscale="log", xlabel=_WORDS[against], ylabel="excess risk ÷ (R G)", xlim=(low, high))
         axes.set_ylim(1e-4, 2.0)

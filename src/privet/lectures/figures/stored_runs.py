@@ -1,4 +1,4 @@
-"""The runs behind two kinds of figures, made once and stored in runs.json: they take minutes, and their seeds are fixed.
+"""The runs behind two kinds of figures, made once and stored in runs.json: they take minutes, their seeds are fixed.
 
 `python docs/measure_runs.py` makes them anew, with their seeds; a slow test holds the file to what the runs give.
 """
