@@ -93,6 +93,6 @@ def no_room(folder: str | os.PathLike[str], error: OSError) -> EngineFailure:
     >>> str(no_room("rows", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "rows/7.arrow")))[:70]
     "Expected room for rows in 'rows', got No space left on device: the tab"
     """
-    return EngineFailure(f"""Expected room for rows in {os.fspath(folder)!r}, got
-        {error.strerror or type(error).__name__}: the table is not encoded. What was charged stays charged. Free some
+    said = type(error).__name__ if error.errno is None else os.strerror(error.errno)
+    return EngineFailure(f"""Expected room for rows in {os.fspath(folder)!r}, got {said}: the table is not encoded. What was charged stays charged. Free some
         space, or name another folder; then run again.""")
