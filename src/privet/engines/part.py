@@ -94,5 +94,5 @@ def no_room(folder: str | os.PathLike[str], error: OSError) -> EngineFailure:
     "Expected room for rows in 'rows', got No space left on device: the tab"
     """
     said = type(error).__name__ if error.errno is None else os.strerror(error.errno)
-    return EngineFailure(f"""Expected room for rows in {os.fspath(folder)!r}, got {said}: the table is not encoded. What was charged stays charged. Free some
-        space, or name another folder; then run again.""")
+    return EngineFailure(f"""Expected room for rows in {os.fspath(folder)!r}, got {said}: the table is not encoded. What
+        was charged stays charged. Free some space, or name another folder; then run again.""")

@@ -12,6 +12,7 @@ from torch._utils import _unflatten_dense_tensors
 
 from privet.clipping import Bounding, Clip, PerLayer
 from privet.errors import InvalidParameter
+from privet.torch.few_threads import few_threads, products
 from privet.torch.gradient_differences import differences
 from privet.torch.gradient_ways import PerExample, Recorded, Way, chosen, length, part
 from privet.torch.proving import mixers, prove
@@ -130,10 +131,8 @@ class ClippedGradients:
             return ClippedSum(totals, count, row)
         self._sums += 1
         memory = Memory(self.model, copy=self._sums & (self._sums - 1) == 0)  # now and then: what `.data` hides
-        within = 0
-        with alone(self.model), uncompiled(self.model):
-            for examples, units in self._micro_batches(batch, sizes):
-                within += self._add(examples, units, rule, totals)
+        with alone(self.model), uncompiled(self.model), few_threads(products(modules, length(batch))):
+            within = sum(self._add(*examples, rule, totals) for examples in self._micro_batches(batch, sizes))
         check_memory(memory)
         return ClippedSum(totals, within, row)
 
