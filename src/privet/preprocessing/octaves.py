@@ -17,6 +17,8 @@ _BLOCK = 1 << 15  # values whose bits are looked at together
 _TOP = (1 << 11) - 1  # the largest exponent
 _TOPS = np.ldexp(1.0, np.arange(1 - OCTAVES, OCTAVES + 1))
 _WIDTHS = (1, 2, 3, 4, 6, 8, 12)  # of a run of octaves that holds all values of a column but zeros
+_POSITIVE = np.array([1.0, 0.0, 0.5, 0.75, 0.25])  # part of the values that is: all, none, or some of both signs
+_UNLIKE = 0.7  # logarithm of how much rarer it is that one of both signs is commoner
 _TIGHT = 2  # so wide a run, if it holds them all, says where they begin, too
 _ZERO = 3.0  # standard deviations from which there are zeros
 _SURE = 6.0  # logarithm of how much likelier a range must be than an empty column
@@ -87,11 +89,11 @@ def likely_ranges(
 ) -> list[Guess]:
     """A range for each column from its noisy octaves; post-processing.
 
-    A column is taken to have its values, but for zeros, evenly in a run of octaves of one sign or both. Of all such
-    runs the likelihood is known, as the noise is; a prior prefers moderate sizes, sizes that other columns have, and
-    full columns. Each end is beyond the true one with probability `_HEDGE`; with `shy`, if nothing is sure, with `_SHY`
-    by the prior alone. Where `inside` says so, values are parts of a declared range, none is larger than 1, and the
-    prior is that they fill it.
+    A column is taken to have its values, but for zeros, evenly in a run of octaves of one sign, or of both, of which
+    one may be three times as common. Of all such runs the likelihood is known, as the noise is; a prior prefers
+    moderate sizes, sizes that other columns have, and full columns. Each end is beyond the true one with probability
+    `_HEDGE`; with `shy`, if nothing is sure, with `_SHY` by the prior alone. Where `inside` says so, values are parts
+    of a declared range, none is larger than 1, and the prior is that they fill it.
     """
     evidence = [_evidence(counts, stddev, records) for counts in noisy]
     marginal = np.array([logsumexp(each, axis=(0, 1, 2)) for each, _ in evidence])
@@ -127,22 +129,26 @@ def _ends(place: int) -> tuple[float, float]:
 def _evidence(counts: Vector, stddev: float, records: float) -> tuple[Vector, bool]:
     """Log-likelihood of each hypothesis against an empty column, (sign, width, halvings, top); and if there are zeros.
 
-    With a values evenly in k octaves whose noisy counts add to S it is (2aS − a²)/(2kσ²).
+    With a values evenly in k octaves, a part p of them above 0 and q = 1 − p below, whose noisy counts add to S and T,
+    it is (2a(pS + qT) − a²(p² + q²))/(2kσ²).
     """
     middle = 2 * OCTAVES
     zeros = bool(counts[middle] > _ZERO * stddev)
     most = max(records - (counts[middle] if zeros else 0.0), stddev)
     positive, negative = counts[middle + 1 :], counts[middle - 1 :: -1]
-    totals = np.zeros((3, _LEVELS + 1))
-    np.cumsum([positive, negative, positive + negative], axis=1, out=totals[:, 1:])
+    totals, parts = np.zeros((2, _LEVELS + 1)), np.stack([_POSITIVE, 1 - _POSITIVE], axis=1)
+    np.cumsum([positive, negative], axis=1, out=totals[:, 1:])
+    totals = parts @ totals
     ends = np.arange(1, _LEVELS + 1)
     starts = np.maximum(ends - np.array(_WIDTHS)[:, None], 0)
     held = (totals[:, None, 1:] - totals[:, starts])[:, :, None, :]
-    bins = (ends - starts)[None, :, None, :] * np.array([1.0, 1.0, 2.0])[:, None, None, None]
+    bins = (ends - starts)[None, :, None, :]
+    squares = np.square(parts).sum(axis=1)[:, None, None, None]
     halvings = np.arange(max(1, math.ceil(math.log2(max(most / (3 * stddev), 1.0)))) + 1.0)[:, None]
     amount = most * np.exp2(-halvings)
-    found = (2 * amount * held - amount**2) / (2 * bins * stddev**2) - math.log(2) * halvings
+    found = (2 * amount * held - amount**2 * squares) / (2 * bins * stddev**2) - math.log(2) * halvings
     found -= 0.7 * np.log(_WIDTHS)[:, None, None]
+    found[3:] -= _UNLIKE
     found[1] -= 1.0  # columns of negative numbers alone are rare
     if zeros:  # and ones beside zeros are common
         found[0, 0, :, OCTAVES - 1] += 4.0
@@ -159,8 +165,9 @@ def _guess(found: Vector, zeros: bool, prior: Vector, shy: bool) -> Guess:
     if shy and not sure:  # about 0, and as small as few are: what was counted is noise
         size = float(_TOPS[np.searchsorted(np.cumsum(np.exp(_moderate_prior())), _SHY)])
         return Guess(low=-size, high=size, sure=False)
-    high = _hedged(far[0] + far[2], near[1], far[1])
-    return Guess(low=-_hedged(far[1] + far[2], near[0], far[0]), high=high, sure=sure)
+    both = far[2:].sum(axis=0)
+    high = _hedged(far[0] + both, near[1], far[1])
+    return Guess(low=-_hedged(far[1] + both, near[0], far[0]), high=high, sure=sure)
 
 
 def _hedged(own: Vector, near: Vector, other: Vector) -> float:
