@@ -50,11 +50,11 @@ def write_part(problem: LinearProblem | GroupedProblem, path: Path) -> Part:
         batches.append(_batch(pa, several[0], several[1], several[2], known))
     half = path.with_name(path.name + ".tmp")
     try:
-        # made here, for its owner alone; written by Arrow, as through a file of Python's each array would be copied
         with open(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            with pa.OSFile(str(half), "wb") as sink, pa.ipc.new_file(sink, batches[0].schema) as writer:
+            with pa.ipc.new_file(file, batches[0].schema) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
+            file.flush()
             os.fsync(file.fileno())
         half.replace(path)
     except OSError as error:

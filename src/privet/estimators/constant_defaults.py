@@ -33,9 +33,8 @@ CONSTANT = "constant"
 # Effective sample size, and that a column, below both of which only the constant is learnt: of squared errors, others.
 _LOYAL = 20.0, 2.0
 _FEW: dict[Task, tuple[float, float]] = {"regression": (35.0, 4.0), "quantile": (35.0, 4.0), "counts": (60.0, 7.0)}
-# Effective sample size from which a histogram of targets does better than draws; of squared errors, inside a range.
+# Effective sample size from which a histogram of targets does better than draws.
 _ANCHORED: dict[Task, float] = {"regression": 70.0, "quantile": 300.0, "counts": 300.0}
-_LOYAL_ANCHORED = 35.0
 _ONE_SIDED = 1.43  # times as much, where a record is not replaced
 _KEPT = 1_000.0, 150.0  # and that from which all of the slopes are kept, and those of least squares
 # What a draw is worth in logarithms of odds, if all records agree; and the most and the least of epsilon for it.
@@ -54,6 +53,7 @@ _SETTLED: dict[Task, tuple[float, float, float]] = {
 # Effective sample sizes between which the mean of residuals settles the constant of squared errors, what part of the
 # budget it takes and to what residuals are cut; in halves of the target's range.
 _MEAN, _MEAN_SHARE, _MEAN_CLIP = (20.0, 2_000.0), 0.06, 0.28
+_MEAN_SCALED = 100.0  # and from which it pays for a target that somebody has scaled, which fills its range
 _SPENT = 0.5 / (0.2**2 + 0.15**2 + 0.1**2 + 0.2**2)  # at most, of what sums could have had, on all of them
 _ROOM = 3.3  # half the range, in distances from the location that two thirds are within
 _LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, where no range is declared
@@ -181,10 +181,10 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
     hull = model._ends
     other = model.solver != "auto" or not model.fit_intercept or model.inference or model.bounds_exact
     draw = model._constant_draw("target: location")
-    if other or (model._loyal and hull is None) or not isinstance(draw, QuantileDraw):
+    if other or model._loyal or not isinstance(draw, QuantileDraw):
         return None
     rare = _rare(draw.level)
-    worth, most = _worth(model, count), _LOYAL_ANCHORED if model._loyal else _ANCHORED[model._task] * rare
+    worth, most = _worth(model, count), _ANCHORED[model._task] * rare
     if sensitivity_factor(model.neighbours) == 1:  # where a histogram is worth less beside sums
         most *= _ONE_SIDED
     if effective >= most or (hull is None and worth < _LEAST):
@@ -252,7 +252,8 @@ def mean_residual_for(
     `noise` is the noise multiplier of a share of the budget. The more there is to tell, the less residuals are cut:
     what is cut of a long tail biases their mean, what is not is noise.
     """
-    if not _MEAN[0] <= effective < _MEAN[1] or not model.fit_intercept or model.solver != "auto":
+    least = _MEAN[0] if model._draws else _MEAN_SCALED
+    if not least <= effective < _MEAN[1] or not model.fit_intercept or model.solver != "auto":
         return None
     clip = min(_MEAN_CLIP * math.sqrt(max(effective / 40.0, 1.0)), 1.0)
     return MeanResidual(clip=clip, noise_multiplier=noise(_MEAN_SHARE * (40.0 / effective) ** 0.15))
