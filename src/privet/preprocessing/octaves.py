@@ -23,7 +23,7 @@ _TIGHT = 2  # so wide a run, if it holds them all, says where they begin, too
 _ZERO = 3.0  # standard deviations from which there are zeros
 _SURE = 6.0  # logarithm of how much likelier a range must be than an empty column
 _SURER = 8.0  # the same where to be wrong is dear
-_HEDGE = 0.65  # probability with which an end is beyond the true one
+_HEDGE, _SHY_HEDGE = 0.65, 0.5  # probability with which an end is beyond the true one; where too wide a range is dear
 _SHY = 0.05  # and with which it is if nothing is sure, where too wide a range would ruin more than too narrow a one
 _STRANGERS = 2.0  # columns that the prior is worth, beside those that are learnt together
 _FALSE = 1e-6  # probability that any octave of any column looks as if it stood out by itself
@@ -92,7 +92,7 @@ def likely_ranges(
     A column is taken to have its values, but for zeros, evenly in a run of octaves of one sign, or of both, of which
     one may be three times as common. Of all such runs the likelihood is known, as the noise is; a prior prefers
     moderate sizes, sizes that other columns have, and full columns. Each end is beyond the true one with probability
-    `_HEDGE`; with `shy`, if nothing is sure, with `_SHY` by the prior alone. Where `inside` says so, values are parts
+    `_HEDGE`, or `_SHY_HEDGE` with `shy`, and if nothing is sure then, with `_SHY` by the prior alone. Where `inside` says so, values are parts
     of a declared range, none is larger than 1, and the prior is that they fill it.
     """
     evidence = [_evidence(counts, stddev, records) for counts in noisy]
@@ -166,16 +166,17 @@ def _guess(found: Vector, zeros: bool, prior: Vector, shy: bool) -> Guess:
         size = float(_TOPS[np.searchsorted(np.cumsum(np.exp(_moderate_prior())), _SHY)])
         return Guess(low=-size, high=size, sure=False)
     both = far[2:].sum(axis=0)
-    high = _hedged(far[0] + both, near[1], far[1])
-    return Guess(low=-_hedged(far[1] + both, near[0], far[0]), high=high, sure=sure)
+    hedge = _SHY_HEDGE if shy else _HEDGE
+    high = _hedged(far[0] + both, near[1], far[1], hedge)
+    return Guess(low=-_hedged(far[1] + both, near[0], far[0], hedge), high=high, sure=sure)
 
 
-def _hedged(own: Vector, near: Vector, other: Vector) -> float:
+def _hedged(own: Vector, near: Vector, other: Vector, hedge: float) -> float:
     """The upper end: by the chances that it is each top; else, in runs of the other sign, where they begin, or 0."""
     ends = np.concatenate([_TOPS, *(-_TOPS / 2.0**width for width in _WIDTHS[:_TIGHT]), [0.0]])
     chances = np.concatenate([own, *near, [other.sum() - near.sum()]])
     order = np.argsort(ends)
-    place = int(np.searchsorted(np.cumsum(chances[order]), _HEDGE))
+    place = int(np.searchsorted(np.cumsum(chances[order]), hedge))
     return float(ends[order][min(place, order.size - 1)])
 
 
