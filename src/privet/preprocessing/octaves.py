@@ -92,8 +92,8 @@ def likely_ranges(
     A column is taken to have its values, but for zeros, evenly in a run of octaves of one sign, or of both, of which
     one may be three times as common. Of all such runs the likelihood is known, as the noise is; a prior prefers
     moderate sizes, sizes that other columns have, and full columns. Each end is beyond the true one with probability
-    `_HEDGE`, or `_SHY_HEDGE` with `shy`, and if nothing is sure then, with `_SHY` by the prior alone. Where `inside` says so, values are parts
-    of a declared range, none is larger than 1, and the prior is that they fill it.
+    `_HEDGE`, or `_SHY_HEDGE` with `shy`, and if nothing is sure then, with `_SHY` by the prior alone. Where `inside`
+    says so, values are parts of a declared range, none is larger than 1, and the prior is that they fill it.
     """
     evidence = [_evidence(counts, stddev, records) for counts in noisy]
     marginal = np.array([logsumexp(each, axis=(0, 1, 2)) for each, _ in evidence])
