@@ -203,3 +203,15 @@ def test_the_rarer_of_two_signs_is_found(part: float) -> None:
         (guess,) = likely_ranges(noisy[None], stddev=40.0, records=1_000.0, inside=[False])
         found += guess.low < -0.4 and guess.high > 0.4
     assert found >= 17
+
+
+def test_a_column_does_not_vouch_for_itself() -> None:
+    """One octave of 1e10 that is high by noise, 5 standard deviations, beside 300 records of size 1: they are believed.
+
+    How common a size is among the columns was once asked of the column itself, too: then the far octave won.
+    """
+    rng, noisy = np.random.default_rng(4), np.zeros(COARSE)
+    noisy += octave_counts(rng.normal(size=300)) * 0.7  # and those are low
+    noisy[2 * OCTAVES - 73] = 5.1 * 16.7
+    (guess,) = likely_ranges(noisy[None], stddev=16.7, records=300.0, inside=[False], shy=True)
+    assert -64 <= guess.low < guess.high <= 64

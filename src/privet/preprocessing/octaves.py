@@ -103,8 +103,9 @@ def likely_ranges(
         for _ in range(2 if which.any() else 0):  # expectation, maximisation: how common a size is among the columns
             odds = marginal[which] + priors[which]
             with np.errstate(divide="ignore"):
-                shares = np.exp(odds - logsumexp(odds, axis=1, keepdims=True)).sum(axis=0)
-                priors[which] = np.log((_STRANGERS * np.exp(prior) + shares) / (_STRANGERS + which.sum()))
+                shares = np.exp(odds - logsumexp(odds, axis=1, keepdims=True))
+                others = np.maximum(shares.sum(axis=0) - shares, 0.0)  # a column must not vouch for itself
+                priors[which] = np.log((_STRANGERS * np.exp(prior) + others) / (_STRANGERS + which.sum() - 1))
     return [_guess(each, zeros, prior, shy) for (each, zeros), prior in zip(evidence, priors, strict=True)]
 
 
