@@ -235,3 +235,15 @@ def test_what_cannot_be_meant_is_refused(known: dict[str, Any], message: str) ->
     """Before the table is read: a budget twice or not at all, another kind of model, facts said twice."""
     with pytest.raises(InvalidParameter, match=message):
         fit_table(None, **{"schema": SCHEMA, **known})
+
+
+@pytest.mark.parametrize(("high", "said"), [(1e5, "learnt within the budget"), (9.0, "as declared")])
+def test_a_table_says_of_its_target_s_range_what_became_of_it(high: float, said: str) -> None:
+    """A declared range a thousand times too wide is replaced by one that was learnt, and is not called declared."""
+    rng = np.random.default_rng(2)
+    table = {"age": rng.uniform(0, 100, size=4_000), "wait": np.minimum(rng.exponential(2.0, size=4_000), 9.0)}
+    schema = Schema(
+        columns={"age": Number(low=0, high=100)}, target=Target(column="wait", kind="number", low=0, high=high)
+    )
+    told = str(fit_table(table, schema, epsilon=1, delta=1e-6).summary())
+    assert next(line for line in told.splitlines() if line.startswith("The target is")).endswith(f", {said}.")

@@ -94,11 +94,13 @@ def summarised(
     names: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
     learnt: Sequence[str] | None = None,
+    target: str = "",
     notes: Sequence[str] = (),
 ) -> Summary:
     """The summary of a fitted linear model; `names` of its features and `labels`, if they are not its own.
 
-    `learnt` names the columns of which something was learnt, where that is known from elsewhere.
+    `learnt` names the columns of which something was learnt, where that is known from elsewhere; `target` is that of
+    the target.
     """
     check_is_fitted(model)
     coef = np.atleast_2d(model.coef_)
@@ -120,7 +122,7 @@ def summarised(
         title=f"{type(model).__name__} of {_who(model.plan_)}",
         head=("", *outputs, *errors, "range"),
         rows=tuple(zip(*columns, strict=True)),
-        notes=(*_meaning(model, classes), *_bent(model, names), *more, *_learnt(model, learnt), *notes),
+        notes=(*_meaning(model, classes), *_bent(model, names), *more, *_learnt(model, learnt, target), *notes),
         guarantee=model.guarantee_,
     )
 
@@ -176,7 +178,7 @@ def _bent(model: Any, names: Sequence[str]) -> tuple[str, ...]:
     return (f"{said}: {_listed(found)}.",) if found else ()
 
 
-def _learnt(model: Any, learnt: Sequence[str] | None) -> tuple[str, ...]:
+def _learnt(model: Any, learnt: Sequence[str] | None, target: str) -> tuple[str, ...]:
     """What else was learnt, or read off, or declared."""
     found: list[str] = []
     if is_classifier(model) and learnt is None:
@@ -188,7 +190,7 @@ def _learnt(model: Any, learnt: Sequence[str] | None) -> tuple[str, ...]:
     if hasattr(model, "target_range_"):
         low, high = model.target_range_
         declared = model.target_range is not None and tuple(map(float, model.target_range)) == (low, high)
-        how = "as declared" if declared else "learnt within the budget"
+        how = "as declared" if declared and target not in (learnt or ()) else "learnt within the budget"
         found.append(f"The target is from {low:.5g} to {high:.5g}, {how}.")
     if learnt is None:
         inside = "ranges: octaves" in model.plan_.names

@@ -28,4 +28,4 @@ def summary_of_table(model: "TableModel") -> Summary:
         told = ", ".join(counts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
         notes.append(f"Records that the schema can read, counted with noise: {told}.")
     labels = target.classes if target.kind == "label" else None
-    return summarised(fitted, names=names, learnt=model.learnt_, notes=notes, labels=labels)
+    return summarised(fitted, names=names, learnt=model.learnt_, target=target.column, notes=notes, labels=labels)
