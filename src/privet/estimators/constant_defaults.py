@@ -38,8 +38,9 @@ _ANCHORED: dict[Task, float] = {"regression": 70.0, "quantile": 300.0, "counts":
 _ONE_SIDED = 1.43  # times as much, where a record is not replaced
 _KEPT = 1_000.0, 150.0  # and that from which all of the slopes are kept, and those of least squares
 # What a draw is worth in logarithms of odds, if all records agree; and the most and the least of epsilon for it.
-_REACH = (20.0, 0.03, 0.2)
-_ANYWHERE = (30.0, 0.03, 0.2)  # of an interval where no range is declared
+_REACH = (32.0, 0.03, 0.25)
+_ANYWHERE = (40.0, 0.03, 0.25)  # of an interval where no range is declared
+_ONE_SIDED_REACH = 5 / 6  # what records tell there, where one is not replaced
 _LOCATION = (20.0, 0.03, 0.15)
 _RATE = (150.0, 0.03, 0.3)
 _SPREAD = (12.0, 0.01, 0.1)
@@ -189,7 +190,8 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
         most *= _ONE_SIDED
     if effective >= most or (hull is None and worth < _LEAST):
         return None
-    wanted = ((_ANYWHERE if hull is None else _REACH, 1.0), (_LOCATION, rare), (_SPREAD, 1.0))
+    held = 1.0 if sensitivity_factor(model.neighbours) == 2 else _ONE_SIDED_REACH
+    wanted = ((_ANYWHERE if hull is None else _REACH, held), (_LOCATION, rare), (_SPREAD, 1.0))
     return Anchor(
         reach=IntervalDraw(name="target: reach"),
         location=draw,
