@@ -44,6 +44,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 cloudpickle.register_pickle_by_value(parted)
 cloudpickle.register_pickle_by_value(whole_fits)
 
+CELL = "cell-of-nobody"  # letters: logs are full of numbers, of ports and processes and milliseconds
 SHORT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for Java that lives a minute
 
 
@@ -163,7 +164,7 @@ class Raise:
     kind: type[BaseException]
 
     def __call__(self, paths: Sequence[str]) -> Any:
-        raise self.kind("cell-4711")
+        raise self.kind(CELL)
 
 
 @pytest.fixture
@@ -223,7 +224,7 @@ def test_an_error_is_told_by_its_type_alone(
     said = "".join(capfd.readouterr())
     logs = [file for file in cluster[1].rglob("std*") if file.is_file()]
     assert len(logs) >= 4
-    assert "4711" not in str(caught.value) + said + "".join(log.read_text(errors="replace") for log in logs)
+    assert CELL not in str(caught.value) + said + "".join(log.read_text(errors="replace") for log in logs)
 
 
 def test_an_answer_that_is_missing_or_double_is_refused(
@@ -462,10 +463,10 @@ def test_a_spark_that_cannot_see_such_a_loss_is_refused(
 
 def test_a_failed_cast_is_not_quoted(engine: SparkEngine, session: SparkSession, tmp_path: Path) -> None:
     """Spark quotes the cell that a cast failed on; the error raised here does not, and nothing half-written stays."""
-    frame = session.createDataFrame([("1",), ("cell-4711",)], "id string").select(functions.col("id").cast("int"))
+    frame = session.createDataFrame([("1",), (CELL,)], "id string").select(functions.col("id").cast("int"))
     with pytest.raises(EngineFailure, match="Expected Spark to write") as caught:
         engine.store(frame, tmp_path / "rows")
-    assert "4711" not in str(caught.value)
+    assert CELL not in str(caught.value)
     assert list((tmp_path / "rows").iterdir()) == []
 
 
