@@ -17,7 +17,6 @@ from privet.estimators import PoissonRegressor, QuantileRegressor
 from privet.plan.plan import whole_noise
 from privet.privacy import Budget, Neighbours, sensitivity_factor
 from privet.solvers.constant_draws import (
-    crowding,
     interval_scores,
     intervals,
     mean_shares,
@@ -74,17 +73,17 @@ class _Draws:
         self.y, self.epsilon, self.factor, self.rng = y, epsilon, factor, rng
 
     def interval(self, ends: Ends | None, part: float) -> Ends:
-        """One that holds most, and a width more on either side."""
-        (lows, highs, dislike), (low, high) = intervals(ends), ends or (-np.inf, np.inf)
-        scores, most = interval_scores(np.clip(self.y, low, high), lows, highs)
-        (place,) = self._chosen(scores, part / self._width(most), dislike, 1)
-        more = highs[place] - lows[place]
-        return max(float(lows[place] - more), low), min(float(highs[place] + more), high)
+        """One that holds half, and a width more on either side."""
+        room, (low, high) = intervals(ends), ends or (-np.inf, np.inf)
+        scores = interval_scores(np.clip(self.y, low, high), room)
+        (place,) = self._chosen(scores, part / (self.factor * _ONE), room.dislike, 1)
+        start, end = room.lows[place], room.highs[place]
+        return max(float(2 * start - end), low), min(float(2 * end - start), high)
 
     def quantiles(self, ends: Ends, level: float, part: float, size: int) -> list[float]:
-        points = quantile_points(*ends)
+        points, dislike = quantile_points(*ends)
         scores, most = quantile_scores(np.clip(self.y, *ends), points, level)
-        return [float(points[each]) for each in self._chosen(scores, part / self._width(most), crowding(points), size)]
+        return [float(points[each]) for each in self._chosen(scores, part / self._width(most), dislike, size)]
 
     def mean(self, ends: Ends, part: float) -> float:
         """With Laplace noise: a record moves the sum by half the range, by all of it if replaced."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -115,20 +116,44 @@ def test_an_interval_is_found_however_wide_the_range_is(ends: Any, shift: float)
         assert np.mean((VALUES + shift >= low - wide) & (VALUES + shift <= high + wide)) > 0.8
 
 
+def test_an_interval_is_as_short_as_may_be_also_far_from_0() -> None:
+    """Of 300 values within 1 of each other, at 100, in no range or one a thousand times too wide: at most 13 wide."""
+    plan = Plan(releases=(IntervalDraw(name="c").release(0.3),), neighbours="replace_one", records=300)
+    values = 100.0 + np.linspace(-0.5, 0.5, 300)
+    for seed, ends in itertools.product(range(10), [(-1e5, 1e5), (0.0, 150.0), None]):
+        meter = Meter(plan, random=fixed_seed_invalidates_guarantee(seed))
+        low, high = IntervalDraw(name="c").run(values, ends, meter)
+        meter.finish()
+        assert high - low <= 13
+        assert np.mean((values >= low) & (values <= high)) > 0.2
+
+
 def test_intervals_are_within_declared_ends_and_cover_them() -> None:
-    """Of every size, none beyond the ends; each octave has the same odds but for being wider."""
-    lows, highs, dislike = room.intervals((10.0, 30.0))
-    assert lows.min() == 10
-    assert highs.max() == 30
-    assert (lows < highs).all()
-    widest, narrow = (np.exp(-dislike[dislike == each]).sum() for each in (dislike[0], dislike[-1]))
-    assert narrow / widest == pytest.approx(np.exp(0.15 * 12))
+    """Of every size, none beyond the ends, and their parts inside; an octave has the odds of others but for width."""
+    found = room.intervals((10.0, 30.0))
+    assert found.lows.min() == 10
+    assert found.highs.max() == 30
+    assert (found.lows < found.highs).all()
+    has = ~np.isnan(found.starts)
+    assert (found.starts >= found.lows[:, None])[has].all()
+    assert (found.stops <= found.highs[:, None] * (1 + 1e-12))[has].all()
+    widest, narrow = (
+        np.exp(-found.dislike[found.dislike == each]).sum() for each in (found.dislike[0], found.dislike[-1])
+    )
+    assert narrow / widest == pytest.approx(np.exp(0.1 * 14))
 
 
-def test_points_that_crowd_at_an_end_have_no_more_odds_than_others() -> None:
-    """Of [25, 346] half of the odds are spread evenly; of what holds 0, all points have the same."""
-    points = room.quantile_points(25.0, 346.0)
-    odds = np.exp(-np.array(room.crowding(points)))
-    assert odds[points > 185].sum() > 0.25 * odds.sum()
-    assert (points > 185).mean() < 0.1
-    assert room.crowding(room.quantile_points(-5.0, 30.0)) == []
+@pytest.mark.parametrize("ends", [(25.0, 346.0), (-5.0, 30.0), (0.0, 1e6)])
+def test_points_that_crowd_have_no_more_odds_than_others(ends: tuple[float, float]) -> None:
+    """Half of the odds are spread evenly over a range, half in logarithms of the distance from what is next to 0."""
+    points, dislike = room.quantile_points(*ends)
+    assert (points[0], points[-1]) == ends
+    odds = np.exp(-np.array(dislike))
+    upper = odds[points > sum(ends) / 2].sum() / odds.sum()
+    assert 0.25 <= upper < 0.35
+    assert np.diff(points).max() <= (ends[1] - ends[0]) / 512 * (1 + 1e-9)
+
+
+def test_a_range_of_one_point_is_that_point() -> None:
+    """With nothing to choose from."""
+    assert room.quantile_points(3.0, 3.0)[0].tolist() == [3.0]

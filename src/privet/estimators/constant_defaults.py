@@ -38,12 +38,10 @@ _ANCHORED: dict[Task, float] = {"regression": 70.0, "quantile": 300.0, "counts":
 _ONE_SIDED = 1.43  # times as much, where a record is not replaced
 _KEPT = 1_000.0, 150.0  # and that from which all of the slopes are kept, and those of least squares
 # What a draw is worth in logarithms of odds, if all records agree; and the most and the least of epsilon for it.
-_REACH = (32.0, 0.03, 0.25)
-_ANYWHERE = (40.0, 0.03, 0.25)  # of an interval where no range is declared
-_ONE_SIDED_REACH = 5 / 6  # what records tell there, where one is not replaced
+_REACH = (28.0, 0.03, 0.22)
+_ANYWHERE = (36.0, 0.03, 0.25)  # of an interval where no range is declared
 _LOCATION = (20.0, 0.03, 0.15)
 _RATE = (150.0, 0.03, 0.3)
-_SPREAD = (12.0, 0.01, 0.1)
 _CHOICE = (20.0, 0.05, 0.2)
 _SETTLE: dict[Task, tuple[float, float, float]] = {"regression": (25.0, 0.03, 0.12), "quantile": (50.0, 0.03, 0.2)}
 # Effective sample size from which a descent finds the constant as well, to what a record's slope is cut, and the reach.
@@ -55,8 +53,8 @@ _SETTLED: dict[Task, tuple[float, float, float]] = {
 # budget it takes and to what residuals are cut; in halves of the target's range.
 _MEAN, _MEAN_SHARE, _MEAN_CLIP = (20.0, 2_000.0), 0.06, 0.28
 _MEAN_SCALED = 100.0  # and from which it pays for a target that somebody has scaled, which fills its range
-_SPENT = 0.5 / (0.2**2 + 0.15**2 + 0.1**2 + 0.2**2)  # at most, of what sums could have had, on all of them
-_ROOM = 3.3  # half the range, in distances from the location that two thirds are within
+_SPENT = 0.5 / (0.22**2 + 0.15**2 + 0.2**2 + 0.12**2)  # at most, of what sums could have had, on all of them
+_ROOM = 1.2  # half the range, in widths of a short interval that holds half
 _LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, where no range is declared
 _TAIL = 8.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
 
@@ -151,29 +149,29 @@ def draw_epsilon(
 class Anchor:
     """Where the target is and how far it spreads, by draws, where a declared range may be far too wide.
 
-    First an interval that holds most, then location and spread inside. The range is then about the location, so that a
-    descent begins with the constant.
+    First a short interval with half of the values, whose width says how far they spread, then the location about it.
+    The range is then about the location, so that a descent begins with the constant.
     """
 
     reach: IntervalDraw
     location: QuantileDraw
-    spread: QuantileDraw
-    epsilons: tuple[float, ...]
+    epsilons: tuple[float, float]
     hull: tuple[float, float] | None
 
     def releases(self) -> tuple[Release, ...]:
         """The draws."""
-        draws: tuple[IntervalDraw | QuantileDraw, ...] = (self.reach, self.location, self.spread)
+        draws: tuple[IntervalDraw | QuantileDraw, ...] = (self.reach, self.location)
         return tuple(draw.release(epsilon) for draw, epsilon in zip(draws, self.epsilons, strict=True))
 
     def learn(self, target: Vector, meter: Meter) -> tuple[float, float]:
         """A range with the location in its middle."""
-        start, end = reached(self.reach, target, self.hull, _beside(self.location.level), meter)
-        values = np.clip(target, start, end)
-        middle = self.location.run(values, (start, end), meter)
-        far = max(middle - start, end - middle)
-        half = min(_ROOM * self.spread.run(np.abs(values - middle), (0.0, far), meter), far)
-        half = max(half, far * 2.0**-12)
+        low, high = self.hull or (-math.inf, math.inf)
+        values = np.clip(target, low, high)
+        start, end = self.reach.run(values, self.hull, meter)
+        more = _beside(self.location.level) * (end - start)
+        ends = max(start - more, low), min(end + more, high)
+        middle = self.location.run(np.clip(values, *ends), ends, meter)
+        half = _ROOM * (end - start)
         return middle - half, middle + half
 
 
@@ -190,13 +188,11 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
         most *= _ONE_SIDED
     if effective >= most or (hull is None and worth < _LEAST):
         return None
-    held = 1.0 if sensitivity_factor(model.neighbours) == 2 else _ONE_SIDED_REACH
-    wanted = ((_ANYWHERE if hull is None else _REACH, held), (_LOCATION, rare), (_SPREAD, 1.0))
+    reach = draw_epsilon(_ANYWHERE if hull is None else _REACH, model, count, effective)
     return Anchor(
         reach=IntervalDraw(name="target: reach"),
         location=draw,
-        spread=QuantileDraw(name="target: spread", level=0.65),
-        epsilons=tuple(draw_epsilon(each, model, count, effective, part) for each, part in wanted),
+        epsilons=(reach, draw_epsilon(_LOCATION, model, count, effective, rare)),
         hull=hull,
     )
 

@@ -18,10 +18,11 @@ from privet.solvers.exponential import mechanism_epsilon
 
 _ONE = 1 << 20  # units of a score that are one record
 _OCTAVES, _FINE = 12, 16  # sizes that a quantile may have, below the largest, and points in each octave
-_HELD = 0.6  # of all values, in an interval
-_WIDER = (0.15, 0.3)  # logarithm of odds that an interval loses with each octave that it is wider, in ends or in none
-_AWAY = 16  # of its halves that the middle of an interval may be from the place next to 0
-_HALVES = (12, 60)  # octaves of intervals inside declared ends, and where there are none
+_EVEN = 512  # points between the ends
+_WIDER = 0.1  # logarithm of odds that an interval loses with each octave that it is wider
+_PARTS = np.array([0.0, 0.25, 0.5])  # where parts of half an interval's width begin
+_AWAY = 64  # of its halves that the middle of an interval may be from the place next to 0
+_HALVES = (14, 60)  # octaves of intervals inside declared ends, and where there are none
 _MOST = 2.0**40  # the largest half where there are none
 _LEAST_RATE, _MOST_RATE = -6, 20  # powers of two
 _RATES = 16  # points in each octave of rates
@@ -52,8 +53,8 @@ class QuantileDraw:
     """A quantile of values within public ends: a point with probability ∝ exp(−β |records below it − level · records|).
 
     Unlike a noisy mean it does not care how wide the ends are: points are as dense, in logarithms, about the place
-    next to 0 as at the ends, down to 2⁻¹² of the range. If that place is an end, and not 0, values need not be near
-    it: where nothing can be told, half of the odds are then spread evenly over the range, and half over the points.
+    next to 0 as at the ends, down to 2⁻¹² of the range, and there are some evenly all over the range, for values close
+    together far from 0. Where nothing can be told, half of the odds are with each.
 
     Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.
     Theorem: docs/proofs/drawing.md, section 7.
@@ -72,11 +73,11 @@ class QuantileDraw:
 
     def run(self, values: Vector, ends: tuple[float, float], meter: Meter) -> float:
         """A point within `ends`, which are public; private in, public out."""
-        points = quantile_points(*ends)
+        points, dislike = quantile_points(*ends)
         meter.open(self.name, count=len(values))
         scores, most = quantile_scores(values, points, self.level)
         width = 2 * (_ONE if sensitivity_factor(meter.plan.neighbours) == 2 else most)
-        return float(points[drawn(self.name, scores, width, meter, dislike=crowding(points))])
+        return float(points[drawn(self.name, scores, width, meter, dislike=dislike)])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,10 +113,12 @@ class MeanDraw:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntervalDraw:
-    """An interval that most values are in: with probability ∝ exp(−β |records inside − 0.6 · records|).
+    """A short interval with half of the values: with probability ∝ exp(−β s), s how many records it is off.
 
-    There are intervals of every size, up to eight of their widths away from the place next to 0. Where values lie, and
-    how large they are, stands out long before a quantile does. Of two that hold as many, the shorter one is likelier.
+    So many does it lack to hold half of them, or has a part of half its width more than that. There are intervals of
+    every size, up to sixteen of their widths away from the place next to 0. Where values lie, and how large they are,
+    stands out long before a quantile does, also if they are close together far from 0: the shortest interval that is
+    at hand then may hold them all.
 
     Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.
     Theorem: docs/proofs/drawing.md, section 7.
@@ -133,62 +136,88 @@ class IntervalDraw:
 
     def run(self, values: Vector, ends: tuple[float, float] | None, meter: Meter) -> tuple[float, float]:
         """An interval within the public `ends`, if there are any; private in, public out."""
-        lows, highs, dislike = intervals(ends)
+        room = intervals(ends)
         meter.open(self.name, count=len(values))
-        scores, most = interval_scores(values, lows, highs)
-        width = 2 * (_ONE if sensitivity_factor(meter.plan.neighbours) == 2 else most)
-        place = drawn(self.name, scores, width, meter, dislike=dislike.tolist())
-        return float(lows[place]), float(highs[place])
+        width = sensitivity_factor(meter.plan.neighbours) * _ONE
+        place = drawn(self.name, interval_scores(values, room), width, meter, dislike=room.dislike.tolist())
+        return float(room.lows[place]), float(room.highs[place])
 
 
-def intervals(ends: tuple[float, float] | None) -> tuple[Vector, Vector, Vector]:
-    """Intervals of every size within `ends`, with both their ends, and how much each is disliked; public."""
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Intervals:
+    """Intervals by their ends, with three parts of half their width, one row each, and how much each is disliked.
+
+    Parts that are too far from the origin, for their size, to have an interval of their own are NaN. All is public.
+    """
+
+    lows: Vector
+    highs: Vector
+    starts: Vector
+    stops: Vector
+    dislike: Vector
+
+
+def intervals(ends: tuple[float, float] | None) -> Intervals:
+    """Intervals of every size within `ends`, or within ±2⁴⁰.
+
+    Examples
+    --------
+    >>> room = intervals((0.0, 8.0))
+    >>> float(room.lows[0]), float(room.highs[0]), room.stops[0].tolist()
+    (0.0, 8.0, [4.0, 6.0, 8.0])
+    """
     low, high = ends or (-_MOST, _MOST)
     origin = min(max(0.0, low), high)
-    top = max(high - origin, origin - low)
-    lows, highs, dislike = [], [], []
-    for octave in range(_HALVES[ends is None] + 1):
+    top, octaves = max(high - origin, origin - low), _HALVES[ends is None]
+    found = []
+    for octave in range(octaves + 1):
         half = top * 2.0**-octave
         places = np.arange(-_AWAY, _AWAY + 1)  # but those that end at the origin: a half of what is about it is in them
         middles = origin + half * places[np.abs(places) != 1]
         middles = middles[(middles >= low) & (middles <= high)]
-        lows.append(np.maximum(middles - half, low))
-        highs.append(np.minimum(middles + half, high))
-        dislike.append(np.full(len(middles), math.log(len(middles)) - _WIDER[ends is None] * octave))
-    least = min(float(each[0]) for each in dislike)
-    return np.concatenate(lows), np.concatenate(highs), np.concatenate(dislike) - least
+        lows, highs = np.maximum(middles - half, low), np.minimum(middles + half, high)
+        width = (highs - lows)[:, None]
+        starts = lows[:, None] + width * _PARTS
+        away = (np.abs(starts + width / 4 - origin) > _AWAY * width / 4) | (octave == octaves)
+        dislike = np.full(len(middles), math.log(len(middles)) - _WIDER * octave)
+        found.append((lows, highs, np.where(away, np.nan, starts), np.where(away, np.nan, starts + width / 2), dislike))
+    lows, highs, starts, stops, dislike = (np.concatenate(each) for each in zip(*found, strict=True))
+    return Intervals(lows=lows, highs=highs, starts=starts, stops=stops, dislike=dislike - dislike.min())
 
 
-def interval_scores(values: Vector, lows: Vector, highs: Vector) -> tuple[list[int], int]:
-    """|records inside − 0.6 · records| in units, and the most that one record is in either sum."""
-    ((*inside, known),) = tallies([partial(_inside, lows=lows, highs=highs)], [values])
-    part = round(_HELD * _ONE)
-    return [abs(int(each) * _ONE - part * int(known)) for each in inside], max(part, _ONE - part)
+def interval_scores(values: Vector, room: Intervals) -> list[int]:
+    """By how many records each interval is off, in units: max(known/2 − inside, inside a part − known/2, 0)."""
+    ((*inside, known),) = tallies([partial(_inside, room=room)], [values])
+    found = np.array(inside, dtype=np.int64).reshape(-1, 4)
+    off = np.maximum(int(known) - 2 * found[:, 0], 2 * found[:, 1:].max(axis=1) - int(known))
+    return [max(int(each), 0) * (_ONE // 2) for each in off]
 
 
-def _inside(values: Vector, lows: Vector, highs: Vector) -> IntArray:
-    """How many values are in each interval, and how many there are; NaN is none."""
+def _inside(values: Vector, room: Intervals) -> IntArray:
+    """How many values are in each interval and in each of its parts, and how many there are; NaN is none."""
     known = np.sort(values[~np.isnan(values)])
+    lows, highs = np.column_stack([room.lows, room.starts]), np.column_stack([room.highs, room.stops])
     held = np.searchsorted(known, highs, side="right") - np.searchsorted(known, lows, side="left")
-    return np.append(held, len(known)).astype(np.int64)
+    return np.append(np.where(np.isnan(lows), 0, held), len(known)).astype(np.int64)
 
 
-def quantile_points(low: float, high: float) -> Vector:
-    """Points of [low, high], as many in every octave of the distance from the one next to 0; public."""
+def quantile_points(low: float, high: float) -> tuple[Vector, list[float]]:
+    """Points of [low, high] and how much each is disliked; public.
+
+    They are dense about the one next to 0, as many in every octave of the distance from it, and evenly between the ends
+    as well. Half of the odds are spread over each, so that where points crowd they do not count by their number.
+    """
     origin = min(max(0.0, low), high)
     top = max(high - origin, origin - low)
     sizes = top * 2.0 ** (-np.arange(_OCTAVES * _FINE)[::-1] / _FINE)
-    points = np.concatenate([origin - sizes[::-1], [origin], origin + sizes])
-    return np.asarray(points[(points >= low) & (points <= high)])
-
-
-def crowding(points: Vector) -> list[float]:
-    """How much each point is disliked, for those that stand close together not to count by their number; public."""
-    if len(points) < 2 or points[0] <= 0 <= points[-1]:
-        return []
+    points = np.concatenate([origin - sizes, [origin], origin + sizes, np.linspace(low, high, _EVEN + 1)])
+    points = np.unique(points[(points >= low) & (points <= high)])
+    if len(points) < 2:
+        return points, [0.0] * len(points)
     gaps = np.gradient(points)
-    odds = 1.0 / len(points) + gaps / gaps.sum()
-    return [float(each) for each in np.log(odds.max() / odds)]
+    near = gaps / np.maximum(np.abs(points - origin), sizes[0])
+    odds = near / near.sum() + gaps / gaps.sum()
+    return points, [float(each) for each in np.log(odds.max() / odds)]
 
 
 def quantile_scores(values: Vector, points: Vector, level: float) -> tuple[list[int], int]:

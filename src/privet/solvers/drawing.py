@@ -55,7 +55,8 @@ def exponential_weights(scores: Sequence[int], rate: Fraction) -> Weights:
 
     def weights(digits: int) -> list[int]:
         with decimal.localcontext(_context(digits + _GUARD)):
-            return [int(_exp(_real(rate * (score - least)), digits).scaleb(digits)) for score in scores]
+            known = {score: int(_exp(_real(rate * (score - least)), digits).scaleb(digits)) for score in set(scores)}
+        return [known[score] for score in scores]
 
     return weights
 
