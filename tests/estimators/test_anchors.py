@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from privet.accounting import ExponentialMechanism
-from privet.estimators import HuberRegressor, QuantileRegressor
+from privet.estimators import HuberRegressor, LinearRegression, QuantileRegressor, Ridge
 from privet.estimators.outline import Size, outlined
 from privet.privacy import Neighbours, sensitivity_factor
 from privet.solvers.constant_draws import interval_scores, intervals
@@ -40,3 +41,36 @@ def test_an_empty_interval_is_drawn_less_than_twice_in_a_thousand_fits(
         chances = np.exp(odds - odds.max())
         held = (values[:, None] >= room.lows) & (values[:, None] <= room.highs)
         assert chances[held.mean(axis=0) < 0.05].sum() / chances.sum() < 2e-3
+
+
+@pytest.mark.medium
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("model", [LinearRegression, Ridge, HuberRegressor])
+@pytest.mark.parametrize("ends", [(-1e5, 1e5), None])
+@pytest.mark.parametrize(("rows", "epsilon", "least"), [(3_500, 0.2, 0.45), (1_500, 0.1, -0.15)])
+def test_a_target_close_together_far_from_0_is_found(
+    model: Any, ends: tuple[float, float] | None, rows: int, epsilon: float, least: float
+) -> None:
+    """Of 100 ± 2, in a range ten thousand times too wide or none: with slopes, or of few records the constant alone.
+
+    Of few records least squares had an R² of down to −10⁶ there, and below 0 also where there are enough for slopes.
+    """
+    for seed in range(4):
+        rng = np.random.default_rng([rows, seed])
+        X = rng.normal(size=(rows + 1_000, 5))
+        y = 100 + X @ [1.5, -0.75, 0.75, 0, 0] + rng.normal(size=len(X))
+        fitted = model(epsilon, bounds=(-5, 5), target_range=ends, random_state=seed).fit(X[:rows], y[:rows])
+        assert fitted.score(X[rows:], y[rows:]) > least
+
+
+@pytest.mark.parametrize("model", [LinearRegression, HuberRegressor, QuantileRegressor])
+@pytest.mark.parametrize("ends", [(-1e5, 1e5), None])
+@pytest.mark.parametrize("epsilon", [0.1, 0.0917, 0.11])
+def test_an_interval_and_a_constant_cost_no_more_than_all(model: Any, ends: Any, epsilon: float) -> None:
+    """To the last bit: what they cost adds up to epsilon at most, and to nearly all of it."""
+    found = outlined(model(epsilon, bounds=(-5, 5), target_range=ends), Size(records=1_500, columns=5))
+    mechanisms = [release.mechanism for release in found.plan.releases]
+    assert found.alone is not None
+    assert len(mechanisms) == 2
+    spent = sum(Fraction(each.epsilon) for each in mechanisms if isinstance(each, ExponentialMechanism))
+    assert 0.999999 * epsilon < spent <= Fraction(epsilon)

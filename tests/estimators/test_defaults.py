@@ -162,7 +162,7 @@ def test_ranges_of_a_tall_table_are_learnt_from_a_quarter_of_it() -> None:
 def test_only_regressors_and_classifiers_draw_constants(records: int) -> None:
     """With few records at epsilon 1; beside an account neither do they, as it composes sums alone exactly.
 
-    Least squares make no draws where there are more, nor inside a range of [−1, 1], or one that is said to be exact.
+    Least squares make no draws inside a range of [−1, 1], to which somebody has scaled them, or one said to be exact.
     Two classes need fewer records than several for a descent of their own; of many classes nothing is drawn.
     """
     known: dict[str, Any] = {"epsilon": 1.0, "bounds": (0, 9)}
@@ -177,7 +177,8 @@ def test_only_regressors_and_classifiers_draw_constants(records: int) -> None:
         assert draws(drawing(**numbers))
         assert not draws(drawing(**numbers, account=account))
     for line in (LinearRegression, Ridge):
-        assert draws(line(**numbers)) == draws(line(**known)) == (records < 3_000)
+        assert draws(line(**numbers))
+        assert draws(line(**known))
         assert not draws(line(**numbers, bounds_exact=True))
         assert not draws(line(**numbers, account=account))
         assert not draws(line(**known, target_range=(-1, 1)))

@@ -396,8 +396,8 @@ def check_draws(model: Any, kind: str, patch: pytest.MonkeyPatch, names: set[str
     assert all(moved > 0 for moved in most.values())
 
 
-LINED = {"part kept"}
-ANCHORED = {"target: reach", "target: location", "constant beside slopes"} | LINED
+LINED = {"target: reach", "target: location", "part kept"}
+ANCHORED = LINED | {"constant beside slopes"}
 DRAWN: dict[str, tuple[Any, dict[str, Any], float, set[str]]] = {
     "numbers": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.03, {"constant"}),
     "counts": (PoissonRegressor, {}, 0.03, {"constant"}),

@@ -30,11 +30,10 @@ if TYPE_CHECKING:
 
 ConstantDraw = MeanDraw | QuantileDraw | ClassRates | ClassVote
 CONSTANT = "constant"
-# Effective sample size, and that a column, below both of which only the constant is learnt: of squared errors, others.
-_LOYAL = 20.0, 2.0
+# Effective sample size, and that a column, below both of which only the constant is learnt.
 _FEW: dict[Task, tuple[float, float]] = {"regression": (35.0, 4.0), "quantile": (35.0, 4.0), "counts": (60.0, 7.0)}
 # Effective sample size from which a histogram of targets does better than draws.
-_ANCHORED: dict[Task, float] = {"regression": 70.0, "quantile": 300.0, "counts": 300.0}
+_ANCHORED: dict[Task, float] = {"regression": 600.0, "quantile": 300.0, "counts": 300.0}
 _ONE_SIDED = 1.43  # times as much, where a record is not replaced
 _KEPT = 1_000.0, 150.0  # and that from which all of the slopes are kept, and those of least squares
 # What a draw is worth in logarithms of odds, if all records agree; and the most and the least of epsilon for it.
@@ -55,24 +54,27 @@ _MEAN, _MEAN_SHARE, _MEAN_CLIP = (20.0, 2_000.0), 0.06, 0.28
 _MEAN_SCALED = 100.0  # and from which it pays for a target that somebody has scaled, which fills its range
 _SPENT = 0.5 / (0.22**2 + 0.15**2 + 0.2**2 + 0.12**2)  # at most, of what sums could have had, on all of them
 _ROOM = 1.2  # half the range, in widths of a short interval that holds half
-_LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, where no range is declared
+_LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, for an interval to be told
+_PARTS = 0.25, 0.6  # of it, at least and at most, on an interval before a constant that is all that is learnt
 _TAIL = 8.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Alone:
-    """The draw of a constant with all of the budget: first of an interval that it is in, if that is worth its half."""
+    """The draw of a constant with all of the budget: first of an interval that it is in, if that is worth its part."""
 
     draw: ConstantDraw
     reach: IntervalDraw | None = None
     hull: tuple[float, float] | None = None
     beside: float = 1.0
+    part: float = 0.5  # of the budget, on the interval
 
     def releases(self, epsilon: float) -> tuple[Release, ...]:
         """One draw or two, whose epsilons add up to no more."""
         if self.reach is None:
             return (self.draw.release(epsilon),)
-        return self.reach.release(epsilon / 2), self.draw.release(epsilon / 2)
+        first = self.part * epsilon
+        return self.reach.release(first), self.draw.release(math.nextafter(epsilon - first, 0.0))
 
     def ends(self, target: Vector, meter: Meter) -> tuple[float, float] | None:
         """Between which public ends the constant is to be drawn."""
@@ -101,7 +103,7 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     if model._task == "binary":
         vote = lone_class(model, size, count)
         return None if vote is None else Alone(draw=vote)
-    few, each = _LOYAL if model._loyal else _FEW[model._task]
+    few, each = _FEW[model._task]
     draw, hull, worth = model._constant_draw(CONSTANT), model._ends, _worth(model, count)
     if draw is None:
         return None
@@ -110,10 +112,12 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     rare = _rare(draw.level)
     if rare * effective >= min(few, each * (size.columns + 1)) or (hull is None and worth < _LEAST):
         return None
-    if hull is not None and (rare == 1 or rare * worth >= _TAIL):
+    told = rare * worth >= _LEAST
+    if hull is not None and not told and (rare == 1 or rare * worth >= _TAIL):
         return Alone(draw=draw, hull=hull)
-    beside = _beside(draw.level) if hull is None else 1.0
-    return Alone(draw=draw, reach=IntervalDraw(name="target: reach"), hull=hull, beside=beside)
+    beside = _beside(draw.level) if told or hull is None else 1.0
+    part = min(max((_ANYWHERE if hull is None else _REACH)[0] / worth, _PARTS[0]), _PARTS[1])
+    return Alone(draw=draw, reach=IntervalDraw(name="target: reach"), hull=hull, beside=beside, part=part)
 
 
 def _worth(model: "PrivateLinearModel", count: float) -> float:
@@ -180,7 +184,7 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
     hull = model._ends
     other = model.solver != "auto" or not model.fit_intercept or model.inference or model.bounds_exact
     draw = model._constant_draw("target: location")
-    if other or model._loyal or not isinstance(draw, QuantileDraw):
+    if other or not isinstance(draw, QuantileDraw):
         return None
     rare = _rare(draw.level)
     worth, most = _worth(model, count), _ANCHORED[model._task] * rare
