@@ -74,3 +74,14 @@ def test_an_interval_and_a_constant_cost_no_more_than_all(model: Any, ends: Any,
     assert len(mechanisms) == 2
     spent = sum(Fraction(each.epsilon) for each in mechanisms if isinstance(each, ExponentialMechanism))
     assert 0.999999 * epsilon < spent <= Fraction(epsilon)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("model", [LinearRegression, HuberRegressor, QuantileRegressor])
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0])
+def test_the_widest_range_that_there_is_makes_no_prediction_infinite(model: Any, epsilon: float) -> None:
+    """Ends of ±1.7·10³⁰⁸ are as far apart as no number is; predictions were NaN."""
+    X = np.random.default_rng(1).normal(size=(400, 3))
+    ends = (-1.7e308, 1.7e308)
+    fitted = model(epsilon, bounds=(-5, 5), target_range=ends, random_state=1).fit(X, X[:, 0])
+    assert np.isfinite(fitted.predict(X)).all()

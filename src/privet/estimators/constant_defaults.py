@@ -92,7 +92,7 @@ def reached(
 
 
 def _beside(level: float) -> float:
-    """How many widths of an interval that holds most a quantile may be beyond it."""
+    """How many widths of an interval that holds half a quantile may be beyond it."""
     return max(1.0, 0.4 / _rare(level))
 
 

@@ -1,4 +1,4 @@
-"""Constants by an exact random draw: a quantile, a mean count, an interval that holds most; pure, of any scale."""
+"""Constants by an exact random draw: a quantile, a mean count, a short interval with half of all; pure, any scale."""
 
 import math
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ _PARTS = np.array([0.0, 0.25, 0.5])  # where parts of half an interval's width b
 _AWAY = 64  # of its halves that the middle of an interval may be from the place next to 0
 _HALVES = (14, 60)  # octaves of intervals inside declared ends, and where there are none
 _MOST = 2.0**40  # the largest half where there are none
+_FARTHEST = 2.0**1000  # to which ends are cut, so that no difference of them overflows
 _LEAST_RATE, _MOST_RATE = -6, 20  # powers of two
 _RATES = 16  # points in each octave of rates
 _MODERATE = 1.25  # logarithm of odds that a rate loses with each factor of e away from 1
@@ -166,7 +167,7 @@ def intervals(ends: tuple[float, float] | None) -> Intervals:
     >>> float(room.lows[0]), float(room.highs[0]), room.stops[0].tolist()
     (0.0, 8.0, [4.0, 6.0, 8.0])
     """
-    low, high = ends or (-_MOST, _MOST)
+    low, high = np.clip(ends or (-_MOST, _MOST), -_FARTHEST, _FARTHEST).tolist()
     origin = min(max(0.0, low), high)
     top, octaves = max(high - origin, origin - low), _HALVES[ends is None]
     found = []
@@ -207,6 +208,7 @@ def quantile_points(low: float, high: float) -> tuple[Vector, list[float]]:
     They are dense about the one next to 0, as many in every octave of the distance from it, and evenly between the ends
     as well. Half of the odds are spread over each, so that where points crowd they do not count by their number.
     """
+    low, high = np.clip((low, high), -_FARTHEST, _FARTHEST).tolist()
     origin = min(max(0.0, low), high)
     top = max(high - origin, origin - low)
     sizes = top * 2.0 ** (-np.arange(_OCTAVES * _FINE)[::-1] / _FINE)
