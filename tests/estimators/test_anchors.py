@@ -85,3 +85,29 @@ def test_the_widest_range_that_there_is_makes_no_prediction_infinite(model: Any,
     ends = (-1.7e308, 1.7e308)
     fitted = model(epsilon, bounds=(-5, 5), target_range=ends, random_state=1).fit(X, X[:, 0])
     assert np.isfinite(fitted.predict(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("model", [LinearRegression, Ridge, HuberRegressor, QuantileRegressor])
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e4, -1e4])
+def test_a_median_is_found_where_an_interval_cannot_be_told(model: Any, unit: float) -> None:
+    """Of 700 waiting times at ε = 0.1 with nothing declared; predictions were 0, as no range stood out of its noise."""
+    for seed in range(5):
+        rng = np.random.default_rng([seed, 7])
+        X, y = rng.normal(size=(700, 3)), unit * (1 + rng.exponential(size=700))
+        fitted = model(0.1, delta=1e-5, bounds=(-5, 5), random_state=seed).fit(X, y)
+        assert fitted.plan_.names == ("constant",)
+        assert 0.7 < float(fitted.intercept_) / float(np.median(y)) < 1.5
+
+
+def test_wide_tables_of_few_records_have_their_target_from_a_histogram() -> None:
+    """For squared errors; draws there left too little for slopes. Narrow tables, and robust losses, keep them."""
+    planned = [
+        (LinearRegression, 10, False),
+        (LinearRegression, 5, True),
+        (HuberRegressor, 10, True),
+    ]
+    for model, columns, drawn in planned:
+        found = outlined(model(1.0, delta=1e-5, bounds=(-5, 5)), Size(records=331, columns=columns))
+        assert (found.anchor is not None) == drawn
+        assert ("target: octaves" in found.plan.names) == (not drawn)

@@ -403,6 +403,7 @@ DRAWN: dict[str, tuple[Any, dict[str, Any], float, set[str]]] = {
     "counts": (PoissonRegressor, {}, 0.03, {"constant"}),
     "a tail": (QuantileRegressor, {"target_range": (-9.0, 9.0), "quantile": 0.9}, 0.03, {"target: reach", "constant"}),
     "a mean": (LinearRegression, {"target_range": (-9.0, 9.0)}, 0.03, {"constant"}),
+    "a mean anywhere": (LinearRegression, {}, 0.05, {"constant"}),
     "a line": (LinearRegression, {"target_range": (-9.0, 9.0)}, 0.5, LINED),
     "anywhere": (Ridge, {}, 0.7, LINED),
     "robust anywhere": (HuberRegressor, {}, 0.7, ANCHORED),

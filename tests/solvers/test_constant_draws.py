@@ -154,6 +154,18 @@ def test_points_that_crowd_have_no_more_odds_than_others(ends: tuple[float, floa
     assert np.diff(points).max() <= (ends[1] - ends[0]) / 512 * (1 + 1e-9)
 
 
+def test_points_anywhere_are_of_both_signs_and_of_no_size_before_all_others() -> None:
+    """They are sorted and alike about 0, small ones are as likely in every octave, and those beyond 1 ever less."""
+    points, dislike = room.points_anywhere()
+    assert (np.diff(points) > 0).all()
+    assert (points == -points[::-1]).all()
+    assert dislike == dislike[::-1]
+    assert (points[0], points[-1], min(points[points > 0])) == (-(2.0**40), 2.0**40, 2.0**-20)
+    octaves = np.log2(points[points > 0])
+    assert np.diff(octaves) == pytest.approx(1 / 16)
+    assert np.array(dislike)[points > 0] == pytest.approx(0.35 * np.maximum(octaves, 0))
+
+
 def test_a_range_of_one_point_is_that_point() -> None:
     """With nothing to choose from."""
     assert room.quantile_points(3.0, 3.0)[0].tolist() == [3.0]

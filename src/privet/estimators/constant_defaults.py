@@ -34,6 +34,8 @@ CONSTANT = "constant"
 _FEW: dict[Task, tuple[float, float]] = {"regression": (35.0, 4.0), "quantile": (35.0, 4.0), "counts": (60.0, 7.0)}
 # Effective sample size from which a histogram of targets does better than draws.
 _ANCHORED: dict[Task, float] = {"regression": 600.0, "quantile": 300.0, "counts": 300.0}
+# And that, and a column's, below both of which a histogram or a declared range does better for squared errors.
+_SQUARED = 80.0, 5.0
 _ONE_SIDED = 1.43  # times as much, where a record is not replaced
 _KEPT = 1_000.0, 150.0  # and that from which all of the slopes are kept, and those of least squares
 # What a draw is worth in logarithms of odds, if all records agree; and the most and the least of epsilon for it.
@@ -56,6 +58,7 @@ _SPENT = 0.5 / (0.22**2 + 0.15**2 + 0.2**2 + 0.12**2)  # at most, of what sums c
 _ROOM = 1.2  # half the range, in widths of a short interval that holds half
 _LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, for an interval to be told
 _PARTS = 0.25, 0.6  # of it, at least and at most, on an interval before a constant that is all that is learnt
+_ANY = 15.0  # and for a median to be drawn where no range is declared
 _TAIL = 8.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
 
 
@@ -110,11 +113,14 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     if not isinstance(draw, QuantileDraw):
         return None if effective >= min(few, each * (size.columns + 1)) else Alone(draw=draw, hull=hull)
     rare = _rare(draw.level)
-    if rare * effective >= min(few, each * (size.columns + 1)) or (hull is None and worth < _LEAST):
+    if rare * effective >= min(few, each * (size.columns + 1)):
         return None
     told = rare * worth >= _LEAST
-    if hull is not None and not told and (rare == 1 or rare * worth >= _TAIL):
+    least = (_TAIL if rare < 1 else 0.0) if hull is not None else (_ANY if rare == 1 else math.inf)
+    if not told and rare * worth >= least:
         return Alone(draw=draw, hull=hull)
+    if hull is None and worth < _LEAST:
+        return None
     beside = _beside(draw.level) if told or hull is None else 1.0
     part = min(max((_ANYWHERE if hull is None else _REACH)[0] / worth, _PARTS[0]), _PARTS[1])
     return Alone(draw=draw, reach=IntervalDraw(name="target: reach"), hull=hull, beside=beside, part=part)
@@ -179,8 +185,11 @@ class Anchor:
         return middle - half, middle + half
 
 
-def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> Anchor | None:
-    """How the target's range is learnt, inside a declared one if there is one, where a histogram would drown."""
+def anchor_for(model: "PrivateLinearModel", count: float, effective: float, columns: int) -> Anchor | None:
+    """How the target's range is learnt, inside a declared one if there is one, where a histogram would drown.
+
+    `columns` with the constant.
+    """
     hull = model._ends
     other = model.solver != "auto" or not model.fit_intercept or model.inference or model.bounds_exact
     draw = model._constant_draw("target: location")
@@ -190,7 +199,8 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
     worth, most = _worth(model, count), _ANCHORED[model._task] * rare
     if sensitivity_factor(model.neighbours) == 1:  # where a histogram is worth less beside sums
         most *= _ONE_SIDED
-    if effective >= most or (hull is None and worth < _LEAST):
+    few = model._loyal and effective < min(_SQUARED[0], _SQUARED[1] * columns)
+    if few or effective >= most or (hull is None and worth < _LEAST):
         return None
     reach = draw_epsilon(_ANYWHERE if hull is None else _REACH, model, count, effective)
     return Anchor(

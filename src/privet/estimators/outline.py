@@ -200,7 +200,7 @@ def outlined(
     alone = only_constant(model, size, count, effective) if draws and not before else None
     if alone is not None:
         return _of_constant(alone, facts, budget, effective)
-    anchor = anchor_for(model, count, effective) if draws else None
+    anchor = anchor_for(model, count, effective, size.columns + 1) if draws else None
     rate_draw = rate_epsilon(model, count, effective) if draws else 0.0
     centring, whitener = geometry_for(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
     classes = class_draws_for(model, size, count, effective, centring, whitener) if draws else None

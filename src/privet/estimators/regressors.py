@@ -107,8 +107,7 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         return QuantileDraw(name=name, level=self._level)
 
     def _draw_constant(self, draw: Any, target: Vector, ends: tuple[float, float] | None, meter: Meter) -> float:
-        low, high = ends  # type: ignore[misc]  # given or drawn, as the draw needs it
-        return float(draw.run(np.clip(target, low, high), (low, high), meter))
+        return float(draw.run(target if ends is None else np.clip(target, *ends), ends, meter))
 
     def _keep_constant(self, constant: float, columns: int) -> None:
         self.coef_, self.intercept_ = np.zeros(columns), constant

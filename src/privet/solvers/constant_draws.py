@@ -24,6 +24,10 @@ _PARTS = np.array([0.0, 0.25, 0.5])  # where parts of half an interval's width b
 _AWAY = 64  # of its halves that the middle of an interval may be from the place next to 0
 _HALVES = (14, 60)  # octaves of intervals inside declared ends, and where there are none
 _MOST = 2.0**40  # the largest half where there are none
+_LEAST_SIZE, _LARGER = (
+    2.0**-20,
+    0.35,
+)  # the least size of a quantile there, and what odds lose with each octave beyond 1
 _FARTHEST = 2.0**1000  # to which ends are cut, so that no difference of them overflows
 _LEAST_RATE, _MOST_RATE = -6, 20  # powers of two
 _RATES = 16  # points in each octave of rates
@@ -55,7 +59,8 @@ class QuantileDraw:
 
     Unlike a noisy mean it does not care how wide the ends are: points are as dense, in logarithms, about the place
     next to 0 as at the ends, down to 2⁻¹² of the range, and there are some evenly all over the range, for values close
-    together far from 0. Where nothing can be told, half of the odds are with each.
+    together far from 0. Where nothing can be told, half of the odds are with each. Without ends, points are as dense in
+    every octave up to 2⁴⁰, and those beyond 1 are disliked the more the larger they are.
 
     Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.
     Theorem: docs/proofs/drawing.md, section 7.
@@ -72,9 +77,9 @@ class QuantileDraw:
     def release(self, epsilon: float) -> Release:
         return draw_release(self.name, f"values below a point, of the quantile {self.level:g}, in a draw", epsilon)
 
-    def run(self, values: Vector, ends: tuple[float, float], meter: Meter) -> float:
-        """A point within `ends`, which are public; private in, public out."""
-        points, dislike = quantile_points(*ends)
+    def run(self, values: Vector, ends: tuple[float, float] | None, meter: Meter) -> float:
+        """A point within the public `ends`, if there are any; private in, public out."""
+        points, dislike = points_anywhere() if ends is None else quantile_points(*ends)
         meter.open(self.name, count=len(values))
         scores, most = quantile_scores(values, points, self.level)
         width = 2 * (_ONE if sensitivity_factor(meter.plan.neighbours) == 2 else most)
@@ -220,6 +225,16 @@ def quantile_points(low: float, high: float) -> tuple[Vector, list[float]]:
     near = gaps / np.maximum(np.abs(points - origin), sizes[0])
     odds = near / near.sum() + gaps / gaps.sum()
     return points, [float(each) for each in np.log(odds.max() / odds)]
+
+
+def points_anywhere() -> tuple[Vector, list[float]]:
+    """Points of every size up to 2⁴⁰, of both signs, and how much each is disliked; public.
+
+    Where next to nothing can be told, a constant that is far too large is dear, and 0 is not.
+    """
+    octaves = np.arange(_FINE * math.log2(_LEAST_SIZE), _FINE * math.log2(_MOST) + 1) / _FINE
+    sizes, dislike = 2.0**octaves, _LARGER * np.maximum(octaves, 0.0)
+    return np.concatenate([-sizes[::-1], [0.0], sizes]), [*dislike[::-1].tolist(), 0.0, *dislike.tolist()]
 
 
 def quantile_scores(values: Vector, points: Vector, level: float) -> tuple[list[int], int]:
