@@ -28,7 +28,7 @@ from privet.estimators import (
     centred_defaults,
     class_defaults,
     classifiers,
-    constant_defaults,
+    lone_constant,
     outline,
     preparing,
     range_shares,
@@ -106,7 +106,7 @@ class Transcript:
             patch.setattr(drawing, "drawn", partial(chosen, drawn))
         patch.setattr(class_choice, "flipped", partial(chosen, flipped))
         patch.setattr(class_rates, "add_laplace", counted_with)
-        for drawing in (constant_defaults, class_defaults):
+        for drawing in (lone_constant, class_defaults):
             patch.setattr(drawing, "one_row_each", lambda people, random: np.unique(people, return_index=True)[1])
         patch.setattr(room, "add_gaussian", heard)
         patch.setattr(preparing, "one_row_each", lambda people, random: np.unique(people, return_index=True)[1])
@@ -396,16 +396,15 @@ def check_draws(model: Any, kind: str, patch: pytest.MonkeyPatch, names: set[str
     assert all(moved > 0 for moved in most.values())
 
 
-LINED = {"target: reach", "target: location", "part kept"}
-ANCHORED = LINED | {"constant beside slopes"}
+ANCHORED = {"target: reach", "target: location", "part kept", "constant beside slopes"}
 DRAWN: dict[str, tuple[Any, dict[str, Any], float, set[str]]] = {
     "numbers": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.03, {"constant"}),
     "counts": (PoissonRegressor, {}, 0.03, {"constant"}),
     "a tail": (QuantileRegressor, {"target_range": (-9.0, 9.0), "quantile": 0.9}, 0.03, {"target: reach", "constant"}),
     "a mean": (LinearRegression, {"target_range": (-9.0, 9.0)}, 0.03, {"constant"}),
     "a mean anywhere": (LinearRegression, {}, 0.05, {"constant"}),
-    "a line": (LinearRegression, {"target_range": (-9.0, 9.0)}, 0.5, LINED),
-    "anywhere": (Ridge, {}, 0.7, LINED),
+    "a line": (LinearRegression, {"target_range": (-9.0, 9.0)}, 0.5, {"part kept"}),
+    "anywhere": (Ridge, {}, 0.7, {"part kept"}),
     "robust anywhere": (HuberRegressor, {}, 0.7, ANCHORED),
     "robust": (HuberRegressor, {"target_range": (-9.0, 9.0)}, 0.3, ANCHORED),
     "quantiles": (

@@ -19,12 +19,12 @@ from privet.data.cells import Reader
 from privet.data.elsewhere import ElsewhereRows, each_alone
 from privet.errors import InvalidParameter, SchemaMisfit, SmallEffectiveSample
 from privet.estimators.bending import keep_scaling, whole_coef
-from privet.estimators.constant_defaults import fit_constant
 from privet.estimators.constant_model import ConstantModel
 from privet.estimators.defaults import Task
 from privet.estimators.doubts import UNREAD, Doubts, faint_columns, is_unread
 from privet.estimators.finishing import finished
 from privet.estimators.intervals import WithIntervals
+from privet.estimators.lone_constant import fit_constant
 from privet.estimators.outline import Outline, Size, check_settings, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling

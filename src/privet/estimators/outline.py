@@ -8,19 +8,11 @@ from privet._checks import positive, whole
 from privet.errors import InvalidParameter
 from privet.estimators.centred_defaults import with_shorter_steps
 from privet.estimators.class_defaults import ClassDraws, class_draws_for
-from privet.estimators.constant_defaults import (
-    Alone,
-    Anchor,
-    anchor_for,
-    few_sentence,
-    keeping_for,
-    only_constant,
-    rate_epsilon,
-    settling_for,
-)
+from privet.estimators.constant_defaults import Anchor, anchor_for, keeping_for, rate_epsilon, settling_for
 from privet.estimators.defaults import LITTLE, PLENTY, calibration_for, constant_weight
 from privet.estimators.doubts import blind_sentence, is_blind
 from privet.estimators.intervals import final_step
+from privet.estimators.lone_constant import Alone, few_sentence, only_constant
 from privet.estimators.range_shares import (
     LEAST_SEEN,
     NORM_SHARE,
@@ -127,7 +119,7 @@ class Outline:
     def little(self) -> str:
         """What to say when the model will be little more than a constant, or its ranges noise; empty if neither."""
         if self.alone is not None:
-            return few_sentence(self.effective, declared=self.alone.hull is not None)
+            return few_sentence(self.effective, self.alone)
         finders = (self.ranges, self.target)
         inside = {f"{each.what}: octaves" for each in finders if each is not None and any(each.hulls)}
         open_ = {"ranges: octaves", "target: octaves"} - inside  # inside a declared range, that one is left
@@ -200,7 +192,7 @@ def outlined(
     alone = only_constant(model, size, count, effective) if draws and not before else None
     if alone is not None:
         return _of_constant(alone, facts, budget, effective)
-    anchor = anchor_for(model, count, effective, size.columns + 1) if draws else None
+    anchor = anchor_for(model, count, effective) if draws else None
     rate_draw = rate_epsilon(model, count, effective) if draws else 0.0
     centring, whitener = geometry_for(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
     classes = class_draws_for(model, size, count, effective, centring, whitener) if draws else None

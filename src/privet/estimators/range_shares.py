@@ -29,6 +29,9 @@ _INSIDE, _SQUARED_INSIDE, TARGET_INSIDE = 10.0, 20.0, 100.0
 # Part of a target's declared range below which what was learnt inside is used, and up to which standard deviations:
 # noise is as large as the range is, and beyond them what is cut off of a tail is worse.
 _NARROWER, _NOISY = 0.6, 400.0
+# Standard deviations up to which a few bins say where a target of squared errors is, and from which also inside a
+# declared range; and how many times as much of the budget it is worth where none is declared.
+_PLACED, _PLACED_INSIDE, _UNDECLARED = 850.0, 40.0, 1.4
 LEAST_SEEN = 6.0  # and so far, with what is spent, for any range to be found
 _SHOWN = 8  # names in a warning
 NORM_SHARE = 0.03  # of the budget, spent on the norms of rows
@@ -52,7 +55,16 @@ def target_finder(
     beyond = TARGET_BEYOND if plenty and model._task == "regression" else 0.0
     part = _NARROWER if seen < _NOISY else 0.25
     finder = RangeFinder(columns=("y",), hulls=(hull,), what="target", shy=hull is None, beyond=beyond, narrower=part)
+    if _is_placed(model, seen):
+        return replace(finder, rounds=1, bins=16, placed=True), share * (_UNDECLARED if hull is None else 1.0)
     return finder.sized(seen * math.sqrt(share)), share
+
+
+def _is_placed(model: "PrivateLinearModel", seen: float) -> bool:
+    """Whether a target is looked for by a few bins: not where there is enough for more, or a range says it all."""
+    if not model._loyal or model.inference or seen >= _PLACED:
+        return False
+    return model._ends is None or (model._draws and seen >= _PLACED_INSIDE)
 
 
 def range_finder(

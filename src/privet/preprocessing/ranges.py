@@ -17,10 +17,12 @@ from privet.errors import InvalidParameter
 from privet.plan import Histograms, Meter, Plan, Release
 from privet.preprocessing.bins import bin_counts, edges_of, trimmed
 from privet.preprocessing.octaves import COARSE, OCTAVES, likely_ranges, octave_counts, sure_octaves, unit_of
+from privet.preprocessing.places import likely_place
 from privet.preprocessing.tails import Root, root_for
 from privet.privacy import Neighbours
 from privet.randomness import Random, why_invalid
 
+_OCTAVES_PART = 0.7  # of what is spent, where bins say where most values are: those of wrong octaves say nothing
 _ONE_SIDED = 0.25  # part of a declared range below which one that ends at 0 is used, whatever is asked for
 _FEW, _MANY = 40.0, 200.0  # records a standard deviation from which bins are worth having once, and twice
 
@@ -58,6 +60,8 @@ class RangeFinder:
     small as it may well be: of a target, one that is far too wide makes predictions absurd, one too narrow near 0. With
     `tails`, long ones are looked for in what the octaves say anyway. `beyond` widths are added at either end of what
     was found: where columns nearly agree, ends that cut them off at different values hide what they differ by.
+    `placed` is for few records: one round of bins then says where most values are, and with how much room about them,
+    also where that is not `narrower`, or beyond a declared end (`likely_place`).
 
     Examples
     --------
@@ -76,6 +80,7 @@ class RangeFinder:
     tails: bool = False
     beyond: float = 0.0
     narrower: float = 0.25
+    placed: bool = False
 
     def __post_init__(self) -> None:
         chosen_columns(self.columns)
@@ -102,20 +107,18 @@ class RangeFinder:
         return replace(self, rounds=rounds, bins=16 if seen < 2 * _FEW else 32, tail=tail)
 
     def releases(self, *, noise_multiplier: float) -> tuple[Release, ...]:
-        """All releases, each with the same part of what one Gaussian release of `noise_multiplier` costs."""
-        each = math.nextafter(check_noise(noise_multiplier) * math.sqrt(1.0 + self.rounds), math.inf)
+        """All releases, which together cost what one Gaussian release of `noise_multiplier` does."""
+        first = _OCTAVES_PART if self.placed and self.rounds == 1 else 1 / (1 + self.rounds)
+        whole, parts = check_noise(noise_multiplier), (first, (1 - first) / max(self.rounds, 1))
+        each = [whole / math.sqrt(part) * (1 + 2.0**-50) for part in parts if part > 0]
         bound = Histograms(columns=len(self.columns))
-        octaves = Release(
-            name=f"{self.what}: octaves",
-            of="values by their power of two",
-            bound=bound,
-            noise_multiplier=each,
-            size=COARSE * len(self.columns),
-        )
+        of, size = "values by their power of two", COARSE * len(self.columns)
+        octaves = Release(name=f"{self.what}: octaves", of=of, bound=bound, noise_multiplier=each[0], size=size)
         if not self.rounds:
             return (octaves,)
         of, size = "values by their place in the octaves found", self.bins * len(self.columns)
-        return octaves, replace(octaves, name=f"{self.what}: bins", of=of, size=size, times=self.rounds)
+        named = replace(octaves, name=f"{self.what}: bins", of=of, size=size)
+        return octaves, replace(named, noise_multiplier=each[1], times=self.rounds)
 
     def run(self, values: Sequence[Vector], meter: Meter, *, rate: float = 1.0) -> dict[str, tuple[float, float]]:
         """Learn the range of each column from its values, NaN where there is none; private in, public out."""
@@ -140,10 +143,11 @@ class RangeFinder:
         found = []
         for name, guess, counts, (origin, size), hull in zip(self.columns, guesses, noisy, units, hulls, strict=True):
             low, high = guess.low, guess.high
-            if self.rounds:
+            if self.rounds and not self.placed:
                 known = sure_octaves(counts, stddev=stddev, least=self.tail * records, columns=len(self.columns))
                 low, high = _with_margin(low, high, known)
             found.append(_proper(origin + size * low, origin + size * high, hull, log=name in self.log))
+        places: list[tuple[float, float] | None] = [None] * len(found)
         for _ in range(self.rounds):
             meter.open(bins, count=len(values[0]))
             edges = [
@@ -153,14 +157,17 @@ class RangeFinder:
                 partial(bin_counts, edges=e, log=name in self.log) for name, e in zip(self.columns, edges, strict=True)
             ]
             fine = meter.noisy_counts(bins, np.stack(tallies(counted, values)))
-            found = [
-                trimmed(counts, e, meter.noise_stddev(bins), self.tail, records)
-                for counts, e in zip(fine, edges, strict=True)
-            ]
+            spread = meter.noise_stddev(bins)
+            if self.placed:
+                pairs = zip(fine, edges, strict=True)
+                places = [likely_place(counts, e, stddev=spread, records=records) for counts, e in pairs]
+            else:
+                found = [trimmed(counts, e, spread, self.tail, records) for counts, e in zip(fine, edges, strict=True)]
         sure = [guess.sure for guess in guesses]
-        chosen = zip(self.columns, found, hulls, strict=True)
+        chosen = zip(self.columns, found, hulls, places, strict=True)
         ranges = [
-            _inside(self._widened(ends, name in self.log), ends, hull, self.narrower) for name, ends, hull in chosen
+            place or _inside(self._widened(ends, name in self.log), ends, hull, self.narrower)
+            for name, ends, hull, place in chosen
         ]
         return FoundRanges(
             ranges=dict(zip(self.columns, ranges, strict=True)),

@@ -1,0 +1,129 @@
+"""The constant alone, with all of the budget, where there are next to no records: when, how, and what is said."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privet.arrays import Vector
+from privet.data import one_row_each
+from privet.estimators.bending import keep_scaling
+from privet.estimators.class_defaults import lone_class
+from privet.estimators.constant_defaults import (
+    ANYWHERE,
+    CONSTANT,
+    LEAST,
+    REACH,
+    ConstantDraw,
+    rare_part,
+    widths_beside,
+    worth_of,
+)
+from privet.estimators.defaults import Task
+from privet.plan import Meter, Release
+from privet.preprocessing.scaling import given_scaling, scaling_from
+from privet.solvers.constant_draws import IntervalDraw, QuantileDraw
+
+if TYPE_CHECKING:
+    from privet.estimators.linear import PrivateLinearModel
+    from privet.estimators.outline import Outline, Size
+    from privet.estimators.preparing import Records
+
+# Effective sample size, and that a column, below both of which only the constant is learnt.
+_FEW: dict[Task, tuple[float, float]] = {"regression": (35.0, 4.0), "quantile": (35.0, 4.0), "counts": (60.0, 7.0)}
+_SQUARED = 20.0, 28.0  # and, of squared errors, however few columns there are: in a declared range, in none
+_PARTS = 0.25, 0.6  # of the budget, at least and at most, on an interval before a constant that is all that is learnt
+_ANY = 15.0  # what the budget must be worth, in logarithms of odds, for a median to be drawn where no range is declared
+_TAIL = 8.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alone:
+    """The draw of a constant with all of the budget: first of an interval that it is in, if that is worth its part."""
+
+    draw: ConstantDraw
+    reach: IntervalDraw | None = None
+    hull: tuple[float, float] | None = None
+    beside: float = 1.0
+    part: float = 0.5  # of the budget, on the interval
+
+    def releases(self, epsilon: float) -> tuple[Release, ...]:
+        """One draw or two, whose epsilons add up to no more."""
+        if self.reach is None:
+            return (self.draw.release(epsilon),)
+        first = self.part * epsilon
+        return self.reach.release(first), self.draw.release(math.nextafter(epsilon - first, 0.0))
+
+    def ends(self, target: Vector, meter: Meter) -> tuple[float, float] | None:
+        """Between which public ends the constant is to be drawn."""
+        return self.hull if self.reach is None else reached(self.reach, target, self.hull, self.beside, meter)
+
+
+def reached(
+    reach: IntervalDraw, target: Vector, hull: tuple[float, float] | None, beside: float, meter: Meter
+) -> tuple[float, float]:
+    """The interval that is drawn, and so many of its widths on either side, within the declared range."""
+    low, high = hull or (-math.inf, math.inf)
+    start, end = reach.run(np.clip(target, low, high), hull, meter)
+    more = beside * (end - start)
+    return max(start - more, low), min(end + more, high)
+
+
+def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effective: float) -> Alone | None:
+    """The draw of the constant, if it is all that will be learnt; by public facts."""
+    if model.solver != "auto" or not model.fit_intercept or model.inference or size.weighted:
+        return None
+    if model._task == "binary":
+        vote = lone_class(model, size, count)
+        return None if vote is None else Alone(draw=vote)
+    few, each = _FEW[model._task]
+    draw, hull, worth = model._constant_draw(CONSTANT), model._ends, worth_of(model, count)
+    if draw is None:
+        return None
+    enough = min(few, max(each * (size.columns + 1), _SQUARED[hull is None] if model._loyal else 0.0))
+    if not isinstance(draw, QuantileDraw):
+        return None if effective >= enough else Alone(draw=draw, hull=hull)
+    rare = rare_part(draw.level)
+    if rare * effective >= enough:
+        return None
+    told = rare * worth >= LEAST
+    least = (_TAIL if rare < 1 else 0.0) if hull is not None else (_ANY if rare == 1 else math.inf)
+    if not told and rare * worth >= least:
+        return Alone(draw=draw, hull=hull)
+    if hull is None and worth < LEAST:
+        return None
+    beside = widths_beside(draw.level) if told or hull is None else 1.0
+    part = min(max((ANYWHERE if hull is None else REACH)[0] / worth, _PARTS[0]), _PARTS[1])
+    return Alone(draw=draw, reach=IntervalDraw(name="target: reach"), hull=hull, beside=beside, part=part)
+
+
+def few_sentence(effective: float, alone: Alone) -> str:
+    """What to say where only the constant is learnt."""
+    wide = ""
+    if alone.hull is not None:
+        wide = " If the declared range is far too wide, even that is a guess: declare a tight one."
+    elif isinstance(alone.draw, QuantileDraw):
+        wide = " Declare bounds=... and target_range=... as well: what is not learnt leaves more for the features."
+    return (
+        f"Expected an effective sample size of some dozens, got {effective:.2g}: with this "
+        "budget and number of records nothing can be told of the features, so the model is a constant: about the "
+        "median, the quantile or the mean count, or the commonest class. Use a larger epsilon, or more "
+        f"records.{wide}"
+    )
+
+
+def fit_constant(
+    model: "PrivateLinearModel", data: "Records", outline: "Outline", meter: Meter, before: tuple[str, ...]
+) -> None:
+    """Draw the constant, and keep a model of it alone; no feature is read."""
+    alone: Alone = outline.alone  # type: ignore[assignment]  # the caller has seen that it is there
+    columns = data.table.shape[1]
+    target = data.target if data.people is None else data.target[one_row_each(data.people, meter.random)]
+    known = given_scaling(model.bounds, model.row_norm, columns, intercept=True)
+    scaling = scaling_from((np.zeros(columns), np.ones(columns)), columns, intercept=True) if known is None else known
+    ends = alone.ends(target, meter)
+    model._keep_constant(model._draw_constant(alone.draw, target, ends, meter), columns)
+    keep_scaling(model, scaling)
+    model.guarantee_ = model._stated(meter.guarantee(), (*model._said_public, *before))
+    model.plan_, model.n_iter_ = meter.counted, 1
