@@ -73,20 +73,27 @@ def test_slope_and_intercept_come_back(too: float, off: float, people: bool) -> 
 @pytest.mark.medium
 @pytest.mark.parametrize("too", [4.0, 1.0, 0.25])
 def test_the_temperature_comes_back(too: float) -> None:
-    """Noise off: of several classes, the slope at which the loss is least, to 3 %; intercepts stay."""
+    """Noise off: of several classes, the factor at which the loss is least, to 3 %, slopes and intercepts alike."""
     problem, theta = records(3), several(TRUTH)
-    wrong = theta * np.array([too, too, too, 1.0])[:, None]
-    right = run(Recalibration(several=True, steps=20), problem, wrong)
-    assert np.array_equal(right[-1], (wrong / SHRINK * SHRINK)[-1])
+    right = run(Recalibration(several=True, steps=20), problem, too * theta)
     rows = problem.table.units * (problem.table.step / SHRINK)
     labels = problem.labels
 
-    def loss(slope: Vector) -> float:
-        z = rows[:, :-1] @ theta[:-1] * slope[0] + theta[-1]
+    def loss(factor: Vector) -> float:
+        z = (rows[:, :-1] @ theta[:-1] + theta[-1]) * factor[0]
         return float(problem.loss.value(z, labels).mean())
 
     best = float(minimize(loss, [1.0]).x[0])
-    np.testing.assert_allclose(right[:-1], best * theta[:-1], rtol=0.03)
+    np.testing.assert_allclose(right, best * theta, rtol=0.03)
+
+
+@pytest.mark.medium
+def test_the_factor_stays_near_1_where_it_is_all_noise() -> None:
+    """Noise of ten times what all records add up to: it was doubled or halved at every step."""
+    problem, theta = records(3), several(TRUTH)
+    for _ in range(5):
+        right = run(Recalibration(several=True), problem, theta, noise=1e5)
+        np.testing.assert_allclose(right, theta, rtol=0.01)
 
 
 def test_few_steps_do_most_of_the_way() -> None:

@@ -83,7 +83,8 @@ class ClassDraws:
             return found
         part = kept_part(theta[:-1], self.taken, solver, meter)
         found = part * theta
-        found[-1:] = theta[-1:] if start is None else start[-1:] + part * (theta[-1:] - start[-1:])
+        if start is not None:
+            found[-1:] = start[-1:] + part * (theta[-1:] - start[-1:])
         return found
 
 
@@ -165,7 +166,8 @@ def class_draws_for(
         return None if whitened else ClassDraws(rates=rates, choice=None, taken=taken, tempered=tempered)
     tempered = not narrow and taken == 1
     if size.classes > _MANY:
-        return ClassDraws(rates=0.0, choice=None, taken=taken, tempered=True) if tempered else None
+        shrinks = taken > 0 and (narrow or tempered)
+        return ClassDraws(rates=0.0, choice=None, taken=taken, tempered=tempered) if shrinks else None
     if effective >= _KEPT:
         return None
     choice = ClassChoice(epsilon=_part(_CHOICE, model.epsilon, seen), classes=size.classes)

@@ -113,7 +113,7 @@ def calibration_for(several: bool, effective: float) -> Recalibration | None:
     `effective` is the effective sample size of the share of the budget for it. The larger it is, the less a score is
     cut: what is cut biases its slope.
     """
-    if effective < 100.0:
+    if effective < (20.0 if several else 100.0):
         return None
     return Recalibration(several=several)
 

@@ -43,7 +43,7 @@ from privet.solvers.settling import Settling
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
-_CALIBRATION_SHARE = 0.1  # of the budget, for honest probabilities
+_CALIBRATION_SHARES = 0.1, 0.05  # of the budget, for honest probabilities of two classes, and of several
 _MOST_SPARSE = 2_000  # sparse columns whose ranges are learnt
 
 
@@ -217,7 +217,8 @@ def outlined(
     calibration = keeping = settling = None
     if final is None and rate == 1 and model._task == "binary":
         calibration = _calibration(model, loss, effective) if whitener is not None else None
-        last += () if calibration is None else calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARE))
+        share = of_share(_CALIBRATION_SHARES[loss.outputs > 1])
+        last += () if calibration is None else calibration.releases(noise_multiplier=share)
     elif final is None and rate == 1:
         begun = anchor is not None or rate_draw > 0
         keeping = keeping_for(model, count, effective, centring is not None, begun) if draws else None
@@ -239,7 +240,7 @@ def _calibration(model: "PrivateLinearModel", loss: Loss, effective: float) -> R
     """How probabilities are recalibrated, if the model has any."""
     if not (model._calibrates and model.fit_intercept):
         return None
-    return calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARE))
+    return calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARES[loss.outputs > 1]))
 
 
 def _of_constant(alone: Alone, facts: Facts, budget: Budget, effective: float) -> Outline:

@@ -15,6 +15,7 @@ from privet.solvers.score_model import Belief, Look, Window, believed, pulled, w
 
 CALIBRATION = "calibration"
 _SPREADS = 2.0, 0.5  # of the right slope about the one found by descent, and of the log odds of the mean
+_NEAR = 0.4  # of the right slope of several classes about 1, before any is looked at
 _AVERAGED = 4  # last steps, whose mean is taken
 _MOST = 12.0  # logits
 _SPREAD = 2.0**-10
@@ -26,11 +27,12 @@ class Recalibration:
     """Platt's scaling, privately: clipped gradients leave scores that are too sure or too shy, and a biased intercept.
 
     Of two classes, slope and intercept of the score are refitted to the logistic loss, on rows (score, 1) whose
-    gradients are bounded without clipping; of several, the slope. The curvature is that of a standard normal score,
-    which is public. Of two classes, scores are measured about where the loss bends, which for a rare class is far from
-    0, and all steps together say what is likeliest, beside what the descent before has found. A slope that does not
-    stand out of its noise is shrunk towards 0, where only the constant is left; the mean probability stays. A penalty
-    of the problem counts as it does in that descent.
+    gradients are bounded without clipping; of several, all of θ gets one factor, by which no predicted class changes,
+    and which is the nearer to 1 the more noise there is. The curvature is that of a standard normal score, which is
+    public. Of two classes, scores are measured about where the loss bends, which for a rare class is far from 0, and
+    all steps together say what is likeliest, beside what the descent before has found. A slope that does not stand out
+    of its noise is shrunk towards 0, where only the constant is left; the mean probability stays. A penalty of the
+    problem counts as it does in that descent.
 
     Promise: its releases are those of `releases`, and no more.
     Theorem: the Gaussian mechanism on clipped sums; docs/proofs/whitening.md, section 4.
@@ -75,9 +77,10 @@ class Recalibration:
         The last row of θ is of the constant, which is `constant` in every row; the others' rows are whitened, so that
         the score has the norm of θ for its standard deviation. `weight` is what a record weighs on average, in public.
         """
-        spread = max(float(np.linalg.norm(theta[:-1])) * constant, 2.0**-40)
         if self.several:
-            return self._several(problem, theta, constant, spread, meter)
+            size = max(float(np.linalg.norm(theta)) * constant, 2.0**-40)
+            return self._several(problem, theta, constant, size, meter)
+        spread = max(float(np.linalg.norm(theta[:-1])) * constant, 2.0**-40)
         return self._two(problem, theta, constant, spread, meter, weight)
 
     def _two(
@@ -110,17 +113,19 @@ class Recalibration:
 
     def _several(self, problem: LinearModel, theta: Vector, constant: float, spread: float, meter: Meter) -> Vector:
         gradient = PrivateGradient(problem, meter, CALIBRATION)
-        direction = np.vstack([theta[:-1] / spread, np.zeros_like(theta[-1:])])
+        direction = theta / spread
+        noise = meter.noise_stddev(CALIBRATION) / meter.plan.batch_size(CALIBRATION) / _SPREAD / math.sqrt(self.steps)
         slope, path, pull = 1.0, [], 2 * problem.ridge.value(direction)
         for _ in range(self.steps):
-            point = np.vstack([theta[:-1] * slope, theta[-1:]])
+            point = slope * theta
             slant = gradient.slope(point, direction * _SPREAD) / _SPREAD
             bend = _several_curvature(problem.loss, point, constant, spread * slope) + pull
-            slope = float(np.clip(slope - 0.8 * slant / bend / spread, slope / 2, 2 * slope))
+            told = bend * spread
+            gain = told / (told**2 + (noise / _NEAR) ** 2)
+            step = gain * slant + (1 - gain * told) * (slope - 1)
+            slope = float(np.clip(slope - 0.8 * step, slope / 2, 2 * slope))
             path.append(slope)
-        found = theta.copy()
-        found[:-1] *= float(np.mean(path[-_AVERAGED:]))
-        return found
+        return theta * float(np.mean(path[-_AVERAGED:]))
 
 
 def _several_curvature(loss: Loss, theta: Vector, constant: float, spread: float) -> float:
@@ -130,6 +135,7 @@ def _several_curvature(loss: Loss, theta: Vector, constant: float, spread: float
     rows = np.random.default_rng(0).standard_normal((_DRAWN, min(len(slopes), theta.shape[1])))
     root = np.linalg.qr(slopes, mode="r")  # rows @ root is distributed as normal rows @ slopes
     scores, labels = rows @ root, np.zeros(_DRAWN)
+    scores = scores + theta[-1] * constant
     along = scores / spread
-    ends = [inner.derivative(scores + sign * _SPREAD * along + theta[-1] * constant, labels) for sign in (1, -1)]
+    ends = [inner.derivative(scores + sign * _SPREAD * along, labels) for sign in (1, -1)]
     return max(float(((ends[0] - ends[1]) * along).sum(axis=1).mean()) / (2 * _SPREAD), 1e-3)
