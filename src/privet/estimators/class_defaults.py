@@ -40,6 +40,7 @@ _TEMPERED = (0.35, 0.25)
 # Effective sample size a column below which more than noise is taken off the slopes of a narrow table, and how many
 # times as much at most: with probabilities, with margins.
 _SURE, _LONGER = 4.5, (1.5, 2.5)
+_CERTAIN = 30.0  # effective sample size below which less of many classes' scores is kept
 _SHY = 0.25  # and of several classes, if slopes are as long as noise
 _BACK = 0.5  # of the rates' constant, at most, for what was taken off it
 _STEPS = 1_000  # of one's own, beyond which slopes are not shrunk: how much noise they have takes long to find
@@ -55,6 +56,7 @@ class ClassDraws:
     choice: ClassChoice | None
     taken: float  # off the slopes, in parts of the noise that they are known to have
     tempered: bool = False  # whether slopes and constant are taken back together, in a wide table with probabilities
+    most: float = 1.0  # that is kept of them
 
     @property
     def epsilon(self) -> float:
@@ -76,7 +78,7 @@ class ClassDraws:
     def _shrunk(self, theta: Vector, start: Vector | None, solver: DPSGD, meter: Meter) -> Vector:
         """θ with less of its slopes, and a constant that fits them; public."""
         if self.tempered:
-            part = tempered_part(theta[:-1], solver, meter)
+            part = self.most * tempered_part(theta[:-1], solver, meter)
             found = part * theta
             if start is not None:
                 found[-1] += _BACK * (1 - part) ** 2 * start[-1]
@@ -167,7 +169,8 @@ def class_draws_for(
     tempered = not narrow and taken == 1
     if size.classes > _MANY:
         shrinks = taken > 0 and (narrow or tempered)
-        return ClassDraws(rates=0.0, choice=None, taken=taken, tempered=tempered) if shrinks else None
+        most = min(effective / _CERTAIN, 1.0)
+        return ClassDraws(rates=0.0, choice=None, taken=taken, tempered=tempered, most=most) if shrinks else None
     if effective >= _KEPT:
         return None
     choice = ClassChoice(epsilon=_part(_CHOICE, model.epsilon, seen), classes=size.classes)
