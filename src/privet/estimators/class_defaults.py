@@ -40,7 +40,7 @@ _TEMPERED = (0.35, 0.25)
 # Effective sample size a column below which more than noise is taken off the slopes of a narrow table, and how many
 # times as much at most: with probabilities, with margins.
 _SURE, _LONGER = 4.5, (1.5, 2.5)
-_CERTAIN = 30.0  # effective sample size below which less of many classes' scores is kept
+_CERTAIN = 30.0  # effective sample size below which less of a wide table's scores is kept
 _SHY = 0.25  # and of several classes, if slopes are as long as noise
 _BACK = 0.5  # of the rates' constant, at most, for what was taken off it
 _STEPS = 1_000  # of one's own, beyond which slopes are not shrunk: how much noise they have takes long to find
@@ -157,6 +157,7 @@ def class_draws_for(
     if model._task != "binary" or size.weighted or centring is None:
         return None
     whitened = whitener is not None
+    most = min(effective / _CERTAIN, 1.0)
     narrow, seen = size.columns <= _NARROW, seen_votes(model.epsilon, count, model.neighbours)
     taken = (1.0 if model._calibrates else _HINGED) * (not whitened and not model.alpha)  # a penalty pulls back, too
     if size.classes == 2:
@@ -165,11 +166,10 @@ def class_draws_for(
             taken *= min(max(_SURE / max(each, 2.0**-20), 1.0), _LONGER[not model._calibrates])
         rates = _part(_RATES[not narrow], model.epsilon, seen)
         tempered = not narrow and taken == 1
-        return None if whitened else ClassDraws(rates=rates, choice=None, taken=taken, tempered=tempered)
+        return None if whitened else ClassDraws(rates=rates, choice=None, taken=taken, tempered=tempered, most=most)
     tempered = not narrow and taken == 1
     if size.classes > _MANY:
         shrinks = taken > 0 and (narrow or tempered)
-        most = min(effective / _CERTAIN, 1.0)
         return ClassDraws(rates=0.0, choice=None, taken=taken, tempered=tempered, most=most) if shrinks else None
     if effective >= _KEPT:
         return None
