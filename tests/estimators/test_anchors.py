@@ -83,8 +83,36 @@ def test_the_widest_range_that_there_is_makes_no_prediction_infinite(model: Any,
     """Ends of ±1.7·10³⁰⁸ are as far apart as no number is; predictions were NaN."""
     X = np.random.default_rng(1).normal(size=(400, 3))
     ends = (-1.7e308, 1.7e308)
-    fitted = model(epsilon, bounds=(-5, 5), target_range=ends, random_state=1).fit(X, X[:, 0])
-    assert np.isfinite(fitted.predict(X)).all()
+    for y in (X[:, 0], 1.7e308 * np.tanh(X[:, 0])):
+        for neighbours in ("replace_one", "zero_out"):
+            known: dict[str, Any] = {"neighbours": neighbours, "target_range": ends, "random_state": 1}
+            fitted = model(epsilon, bounds=(-5, 5), **known).fit(X, y)
+            assert np.isfinite(fitted.predict(X)).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("model", [LinearRegression, Ridge])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_what_is_learnt_of_a_target_is_inside_its_declared_range(model: Any, epsilon: float) -> None:
+    """Also at an end of it, where a place had half of its range beyond; and where ends are huge."""
+    X = np.random.default_rng(1).normal(size=(400, 3))
+    for ends in ((0.0, 900.0), (1e304, 3e305)):
+        for y in (np.full(400, ends[0]), ends[0] + ends[0] * np.exp(X[:, 0])):
+            fitted = model(epsilon, bounds=(-5, 5), target_range=ends, random_state=1).fit(X, y)
+            low, high = fitted.target_range_
+            assert ends[0] <= low < high <= ends[1]
+
+
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("model", [LinearRegression, Ridge])
+def test_without_an_intercept_the_target_is_not_moved(model: Any) -> None:
+    """The middle of a place would be one; a declared range about 0 has none."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(500, 2))
+    for seed in range(5):
+        known: dict[str, Any] = {"target_range": (-5, 5), "fit_intercept": False, "random_state": seed}
+        fitted = model(0.5, bounds=(-5, 5), neighbours="zero_out", **known).fit(X, X[:, 0])
+        assert fitted.intercept_ == 0
 
 
 @pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")

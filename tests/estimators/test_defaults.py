@@ -103,7 +103,7 @@ def test_ranges_that_would_be_noise_are_warned_of_before_anything_is_spent(decla
         model.fit(X, X[:, 0])
         LinearRegression(epsilon=1).fit(np.tile(X, (20, 1)), np.tile(X[:, 0], 20))  # enough records
     assert [kind.category for kind in told] == ([] if declared else [SmallEffectiveSample])
-    assert declared or "Declare bounds" in str(told[0].message)
+    assert declared or "Or declare target_range" in str(told[0].message)
 
 
 @pytest.mark.parametrize("model", [LinearRegression, LogisticRegression])
@@ -156,6 +156,13 @@ def test_ranges_of_a_tall_table_are_learnt_from_a_quarter_of_it() -> None:
     assert declared.ranging == declared.rate == found.rate
     fewer = outlined(LogisticRegression(1.0, 1e-8, classes=[0, 1]), Size(records=100_000, columns=20))
     assert fewer.ranging == fewer.rate == 1
+
+
+@pytest.mark.parametrize("known", [{"solver": "gradient"}, {"bounds_exact": True}, {}])
+def test_a_classifier_that_learns_no_range_is_planned_however_small_epsilon_is(known: dict[str, Any]) -> None:
+    """Its share for probabilities was asked for where there is none, and refused."""
+    plan = LogisticRegression(1e-5, 1e-8, bounds=(0, 1), classes=[0, 1], **known).plan(records=1_000, columns=3)
+    assert "calibration" not in plan.names
 
 
 @pytest.mark.parametrize("records", [30, 300, 3_000])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan
 from privet.preprocessing import RangeFinder
 from privet.preprocessing.bins import bin_counts
@@ -106,3 +107,10 @@ def test_a_range_far_from_0_is_found_by_octaves_and_few_bins(hull: tuple[float, 
         meter.finish()
         assert 610 < (low + high) / 2 < 700
         assert 30 < (high - low) / 2 < 150
+
+
+@pytest.mark.parametrize("known", [{"rounds": 0}, {"rounds": 2}, {"log": frozenset({"y"})}])
+def test_shapes_are_of_one_round_of_equal_bins(known: dict[str, Any]) -> None:
+    """Of two rounds the second would count the same bins; after log1p bins are not equal."""
+    with pytest.raises(InvalidParameter, match="rounds=1"):
+        RangeFinder(columns=("y",), placed=True, **known)

@@ -87,6 +87,20 @@ def test_the_temperature_comes_back(too: float) -> None:
     np.testing.assert_allclose(right, best * theta, rtol=0.03)
 
 
+def test_records_that_weigh_less_get_the_same_factor() -> None:
+    """Under "add_remove", beside a guess three times too high; steps were as if each weighed one."""
+    problem, theta = records(3), several(TRUTH)
+    for too in (4.0, 0.25):
+        found = Recalibration(several=True, steps=20)
+        plan = Plan(
+            releases=found.releases(noise_multiplier=1e-3), records=3 * problem.records, neighbours="add_remove"
+        )
+        meter = Meter(plan, random=fixed_seed_invalidates_guarantee(1))
+        right = found.run(problem, too * theta / SHRINK, SHRINK, meter, weight=1 / 3) * SHRINK
+        meter.finish()
+        np.testing.assert_allclose(right, theta, rtol=0.05, atol=0.03)
+
+
 @pytest.mark.medium
 def test_the_factor_stays_near_1_where_it_is_all_noise() -> None:
     """Noise of ten times what all records add up to: it was doubled or halved at every step."""

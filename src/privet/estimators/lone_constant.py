@@ -47,6 +47,7 @@ class Alone:
     hull: tuple[float, float] | None = None
     beside: float = 1.0
     part: float = 0.5  # of the budget, on the interval
+    open: bool = False  # whether slopes would be learnt if a range were declared
 
     def releases(self, epsilon: float) -> tuple[Release, ...]:
         """One draw or two, whose epsilons add up to no more."""
@@ -81,7 +82,10 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     draw, hull, worth = model._constant_draw(CONSTANT), model._ends, worth_of(model, count)
     if draw is None:
         return None
-    enough = min(few, max(each * (size.columns + 1), _SQUARED[hull is None] if model._loyal else 0.0))
+    squared = _SQUARED if model._loyal else (0.0, 0.0)
+    declared, enough = (min(few, max(each * (size.columns + 1), least)) for least in squared)
+    if hull is not None:
+        enough = declared
     if not isinstance(draw, QuantileDraw):
         return None if effective >= enough else Alone(draw=draw, hull=hull)
     rare = rare_part(draw.level)
@@ -90,12 +94,13 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     told = rare * worth >= LEAST
     least = (_TAIL if rare < 1 else 0.0) if hull is not None else (_ANY if rare == 1 else math.inf)
     if not told and rare * worth >= least:
-        return Alone(draw=draw, hull=hull)
+        return Alone(draw=draw, hull=hull, open=effective >= declared)
     if hull is None and worth < LEAST:
         return None
     beside = widths_beside(draw.level) if told or hull is None else 1.0
     part = min(max((ANYWHERE if hull is None else REACH)[0] / worth, _PARTS[0]), _PARTS[1])
-    return Alone(draw=draw, reach=IntervalDraw(name="target: reach"), hull=hull, beside=beside, part=part)
+    reach = IntervalDraw(name="target: reach")
+    return Alone(draw=draw, reach=reach, hull=hull, beside=beside, part=part, open=effective >= declared)
 
 
 def few_sentence(effective: float, alone: Alone) -> str:
@@ -103,8 +108,8 @@ def few_sentence(effective: float, alone: Alone) -> str:
     wide = ""
     if alone.hull is not None:
         wide = " If the declared range is far too wide, even that is a guess: declare a tight one."
-    elif isinstance(alone.draw, QuantileDraw):
-        wide = " Declare bounds=... and target_range=... as well: what is not learnt leaves more for the features."
+    elif alone.open:
+        wide = " Or declare target_range=...: what is not spent on finding the target is enough for the features."
     return (
         f"Expected an effective sample size of some dozens, got {effective:.2g}: with this "
         "budget and number of records nothing can be told of the features, so the model is a constant: about the "

@@ -217,8 +217,8 @@ def outlined(
     calibration = keeping = settling = None
     if final is None and rate == 1 and model._task == "binary":
         calibration = _calibration(model, loss, effective) if whitener is not None else None
-        share = of_share(_CALIBRATION_SHARES[loss.outputs > 1])
-        last += () if calibration is None else calibration.releases(noise_multiplier=share)
+        if calibration is not None:
+            last += calibration.releases(noise_multiplier=of_share(_CALIBRATION_SHARES[loss.outputs > 1]))
     elif final is None and rate == 1:
         begun = anchor is not None or rate_draw > 0
         keeping = keeping_for(model, count, effective, centring is not None, begun) if draws else None

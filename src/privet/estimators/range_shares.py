@@ -62,7 +62,8 @@ def target_finder(
 
 def _is_placed(model: "PrivateLinearModel", seen: float) -> bool:
     """Whether a target is looked for by a few bins: not where there is enough for more, or a range says it all."""
-    if not model._loyal or model.inference or seen >= _PLACED:
+    other = model.solver != "auto" or not model.fit_intercept or model.inference  # without the mean that settles it
+    if not model._loyal or other or seen >= _PLACED:
         return False
     return model._ends is None or (model._draws and seen >= _PLACED_INSIDE)
 

@@ -21,7 +21,7 @@ from privet.estimators.preparing import Posed, Records
 from privet.losses import HuberLoss, Loss, SmoothedQuantileLoss, SquaredLoss
 from privet.plan import Meter
 from privet.preprocessing.scaling import Scaling
-from privet.solvers.constant_draws import QuantileDraw
+from privet.solvers.constant_draws import FARTHEST, QuantileDraw
 
 _FAR = 16.0  # half ranges to which targets are clipped where intervals are asked for
 
@@ -60,7 +60,8 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
                 f"Expected target_range=(low, high) with finite numbers, low below high, got {self.target_range!r}: "
                 "targets are clipped to it. Pass the target's public range, or None to learn it privately."
             )
-        return low, high
+        near = max(low, -FARTHEST), min(high, FARTHEST)
+        return near if near[0] < near[1] else (low, high)
 
     def _target_reader(self) -> Reader:
         return Numbers()

@@ -61,7 +61,7 @@ class RangeFinder:
     `tails`, long ones are looked for in what the octaves say anyway. `beyond` widths are added at either end of what
     was found: where columns nearly agree, ends that cut them off at different values hide what they differ by.
     `placed` is for few records: one round of bins then says where most values are, and with how much room about them,
-    also where that is not `narrower`, or beyond a declared end (`likely_place`).
+    also where that is not `narrower` (`likely_place`).
 
     Examples
     --------
@@ -84,10 +84,11 @@ class RangeFinder:
 
     def __post_init__(self) -> None:
         chosen_columns(self.columns)
-        if len(self.hulls) not in (0, len(self.columns)) or self.rounds < 0 or self.bins < 2:
+        alone = not self.placed or (self.rounds == 1 and not self.log)  # shapes are of one round of equal bins
+        if len(self.hulls) not in (0, len(self.columns)) or self.rounds < 0 or self.bins < 2 or not alone:
             raise InvalidParameter(
-                f"Expected one declared range or None a column, and at least 2 bins, got {len(self.hulls)} and "
-                f"{self.bins!r}: no range follows. Leave them out."
+                "Expected one declared range or None a column, at least 2 bins, rounds=1 and no log if placed, got "
+                f"{len(self.hulls)}, {self.bins!r}, {self.rounds!r}: no range follows. Leave them out."
             )
         if not self.log <= set(self.columns) or not 0 <= self.tail < 0.5:
             raise InvalidParameter(
@@ -108,7 +109,7 @@ class RangeFinder:
 
     def releases(self, *, noise_multiplier: float) -> tuple[Release, ...]:
         """All releases, which together cost what one Gaussian release of `noise_multiplier` does."""
-        first = _OCTAVES_PART if self.placed and self.rounds == 1 else 1 / (1 + self.rounds)
+        first = _OCTAVES_PART if self.placed else 1 / (1 + self.rounds)
         whole, parts = check_noise(noise_multiplier), (first, (1 - first) / max(self.rounds, 1))
         each = [whole / math.sqrt(part) * (1 + 2.0**-50) for part in parts if part > 0]
         bound = Histograms(columns=len(self.columns))
@@ -166,7 +167,9 @@ class RangeFinder:
         sure = [guess.sure for guess in guesses]
         chosen = zip(self.columns, found, hulls, places, strict=True)
         ranges = [
-            place or _inside(self._widened(ends, name in self.log), ends, hull, self.narrower)
+            _inside(self._widened(ends, name in self.log), ends, hull, self.narrower)
+            if place is None
+            else _proper(*place, hull, log=False)
             for name, ends, hull, place in chosen
         ]
         return FoundRanges(

@@ -24,11 +24,9 @@ _PARTS = np.array([0.0, 0.25, 0.5])  # where parts of half an interval's width b
 _AWAY = 64  # of its halves that the middle of an interval may be from the place next to 0
 _HALVES = (14, 60)  # octaves of intervals inside declared ends, and where there are none
 _MOST = 2.0**40  # the largest half where there are none
-_LEAST_SIZE, _LARGER = (
-    2.0**-20,
-    0.35,
-)  # the least size of a quantile there, and what odds lose with each octave beyond 1
-_FARTHEST = 2.0**1000  # to which ends are cut, so that no difference of them overflows
+_LEAST_SIZE = 2.0**-20  # of a quantile there
+_LARGER = 0.35  # logarithm of odds that one loses with each octave beyond 1
+FARTHEST = 2.0**1015  # to which ends are cut, so that no difference or multiple of them overflows
 _LEAST_RATE, _MOST_RATE = -6, 20  # powers of two
 _RATES = 16  # points in each octave of rates
 _MODERATE = 1.25  # logarithm of odds that a rate loses with each factor of e away from 1
@@ -172,7 +170,7 @@ def intervals(ends: tuple[float, float] | None) -> Intervals:
     >>> float(room.lows[0]), float(room.highs[0]), room.stops[0].tolist()
     (0.0, 8.0, [4.0, 6.0, 8.0])
     """
-    low, high = np.clip(ends or (-_MOST, _MOST), -_FARTHEST, _FARTHEST).tolist()
+    low, high = np.clip(ends or (-_MOST, _MOST), -FARTHEST, FARTHEST).tolist()
     origin = min(max(0.0, low), high)
     top, octaves = max(high - origin, origin - low), _HALVES[ends is None]
     found = []
@@ -213,7 +211,7 @@ def quantile_points(low: float, high: float) -> tuple[Vector, list[float]]:
     They are dense about the one next to 0, as many in every octave of the distance from it, and evenly between the ends
     as well. Half of the odds are spread over each, so that where points crowd they do not count by their number.
     """
-    low, high = np.clip((low, high), -_FARTHEST, _FARTHEST).tolist()
+    low, high = np.clip((low, high), -FARTHEST, FARTHEST).tolist()
     origin = min(max(0.0, low), high)
     top = max(high - origin, origin - low)
     sizes = top * 2.0 ** (-np.arange(_OCTAVES * _FINE)[::-1] / _FINE)

@@ -79,7 +79,7 @@ class Recalibration:
         """
         if self.several:
             size = max(float(np.linalg.norm(theta)) * constant, 2.0**-40)
-            return self._several(problem, theta, constant, size, meter)
+            return self._several(problem, theta, constant, size, meter, weight)
         spread = max(float(np.linalg.norm(theta[:-1])) * constant, 2.0**-40)
         return self._two(problem, theta, constant, spread, meter, weight)
 
@@ -111,7 +111,15 @@ class Recalibration:
         slope, intercept = pulled(with_slope(found.point, sure * slope), pull=pull, weight=weight)
         return np.append(theta[:-1] * (slope / spread), intercept / constant)
 
-    def _several(self, problem: LinearModel, theta: Vector, constant: float, spread: float, meter: Meter) -> Vector:
+    def _several(
+        self,
+        problem: LinearModel,
+        theta: Vector,
+        constant: float,
+        spread: float,
+        meter: Meter,
+        weight: float,
+    ) -> Vector:
         gradient = PrivateGradient(problem, meter, CALIBRATION)
         direction = theta / spread
         noise = meter.noise_stddev(CALIBRATION) / meter.plan.batch_size(CALIBRATION) / _SPREAD / math.sqrt(self.steps)
@@ -119,7 +127,7 @@ class Recalibration:
         for _ in range(self.steps):
             point = slope * theta
             slant = gradient.slope(point, direction * _SPREAD) / _SPREAD
-            bend = _several_curvature(problem.loss, point, constant, spread * slope) + pull
+            bend = weight * _several_curvature(problem.loss, point, constant, spread * slope) + pull
             told = bend * spread
             gain = told / (told**2 + (noise / _NEAR) ** 2)
             step = gain * slant + (1 - gain * told) * (slope - 1)
