@@ -8,11 +8,12 @@ VENV := .venv
 BENCH := .venv-bench
 PEERS := .venv-peers
 LOWEST := .venv-lowest
+PACKAGED := .venv-packaged
 TORCH_PEERS := .venv-torch-peers
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-lowest test-repeats test-slow test-spark test-docs bench bench-accounting bench-accuracy bench-descent bench-intervals bench-scale bench-torch bench-torch-accuracy lint format docs clean
+.PHONY: help demo demo-scale demo-torch test test-fast test-integrations test-lowest test-repeats test-slow test-spark test-docs bench bench-accounting bench-accuracy bench-descent bench-intervals bench-packaged bench-scale bench-torch bench-torch-accuracy lint format docs clean
 unexport PYTHONDONTWRITEBYTECODE # tests start many Pythons; each would compile all it imports anew
 .NOTPARALLEL: # two pips in one environment would trip over each other
 
@@ -64,6 +65,9 @@ bench-descent: $(VENV)/.with-all ## private gradient descent; writes benchmarks/
 bench-accuracy: $(VENV)/.with-plot $(PEERS)/.installed ## accuracy at the defaults; writes benchmarks/results/accuracy.md
 	$(VENV)/bin/python benchmarks/accuracy.py $(ARGS)
 
+bench-packaged: $(PACKAGED)/.installed ## accuracy on tables that packages carry, to choose settings by; only prints
+	$(PACKAGED)/bin/python benchmarks/packaged.py $(ARGS)
+
 bench-intervals: $(VENV)/.with-plot ## do confidence intervals cover? writes benchmarks/results/intervals.md
 	$(VENV)/bin/python benchmarks/intervals.py $(ARGS)
 
@@ -92,7 +96,7 @@ docs: $(VENV)/.with-docs ## the documentation as static pages in build/site
 	@echo "Read build/site/index.html"
 
 clean: ## remove what the targets made, environments included
-	rm -rf $(VENV) $(LOWEST) $(BENCH) $(PEERS) $(TORCH_PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(BENCH) $(PACKAGED) $(PEERS) $(TORCH_PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.with-%: pyproject.toml | $(VENV)/.created
 	$(VENV)/bin/python $(PIP_INSTALL) --editable ".[$*]"
@@ -113,12 +117,17 @@ $(PEERS)/.installed: benchmarks/requirements-peers.txt | $(PEERS)/.created
 	$(PEERS)/bin/python $(PIP_INSTALL) --requirement benchmarks/requirements-peers.txt
 	@touch $@
 
+$(PACKAGED)/.installed: pyproject.toml benchmarks/requirements-packaged.txt | $(PACKAGED)/.created
+	$(PACKAGED)/bin/python $(PIP_INSTALL) --editable ".[tables]"
+	$(PACKAGED)/bin/python $(PIP_INSTALL) --no-deps --requirement benchmarks/requirements-packaged.txt
+	@touch $@
+
 $(TORCH_PEERS)/.installed: benchmarks/requirements-torch-peers.txt | $(TORCH_PEERS)/.created
 	$(TORCH_PEERS)/bin/python $(PIP_INSTALL) --requirement benchmarks/requirements-torch-peers.txt
 	@touch $@
 
 # A stamp of its own, because a venv that failed half-way leaves a python without pip behind.
-$(VENV)/.created $(LOWEST)/.created $(BENCH)/.created $(PEERS)/.created $(TORCH_PEERS)/.created: %/.created:
+$(VENV)/.created $(LOWEST)/.created $(BENCH)/.created $(PACKAGED)/.created $(PEERS)/.created $(TORCH_PEERS)/.created: %/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is not Python 3.11 or later; try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $*
