@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from privet.accounting import ExponentialMechanism
+from privet.errors import SmallEffectiveSample
 from privet.estimators import HuberRegressor, LinearRegression, QuantileRegressor, Ridge
 from privet.estimators.outline import Size, outlined
 from privet.privacy import Neighbours, sensitivity_factor
@@ -153,3 +155,26 @@ def test_grades_about_650_are_found_by_few_records(columns: int, ends: tuple[flo
         y = 650 + 19 * (0.8 * X.mean(axis=1) + 0.6 * rng.normal(size=len(X)))
         fitted = LinearRegression(1.0, delta=1e-5, bounds=(-6, 6), target_range=ends, random_state=seed)
         assert fitted.fit(X[:268], y[:268]).score(X[268:], y[268:]) > -0.2
+
+
+def test_a_target_that_drowns_in_its_declared_range_is_told() -> None:
+    """Also where all are missing: predictions were somewhere in the range, without a word."""
+    rng = np.random.default_rng(2)
+    X, tight = rng.normal(size=(1_000, 3)), rng.normal(size=1_000)
+    for seed in range(3):
+        model = LinearRegression(1.0, delta=1e-5, bounds=(-5, 5), target_range=(-4, 4), random_state=seed)
+        with pytest.warns(SmallEffectiveSample, match="got none in the target"):
+            model.fit(X, np.full(1_000, np.nan))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", SmallEffectiveSample)
+            model.fit(X, tight)
+
+
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("model", [LinearRegression, HuberRegressor, QuantileRegressor])
+def test_the_narrowest_range_that_there_is_holds_its_constant(model: Any) -> None:
+    """Of two denormal ends; odds were not numbers."""
+    X = np.random.default_rng(1).normal(size=(300, 3))
+    for epsilon in (0.05, 1.0):
+        fitted = model(epsilon, delta=1e-5, bounds=(-5, 5), target_range=(5e-324, 1e-323)).fit(X, X[:, 0])
+        assert np.isfinite(fitted.predict(X)).all()

@@ -27,7 +27,7 @@ SCALED = ((0.0, 1.0), (-1.0, 1.0))  # ranges of what somebody has scaled
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Doubts:
-    """Columns whose learnt range is hardly more than a guess, those that drown in a declared one, and whether most
+    """Columns, or the target, whose learnt range is a guess, those that drown in a declared one, and whether most
     records have no target. Public.
     """
 

@@ -267,7 +267,7 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         self.guarantee_ = self._stated(result.guarantee, (*posed.assumptions, *before))
         self.plan_ = meter.counted
         self.n_iter_ = sum(release.times for release in outline.plan.releases if release.name == "gradients") or 1
-        faint = faint_columns(self, scaling, inside=outline.ranges is not None)
+        faint = (*learnt.faint, *faint_columns(self, scaling, inside=outline.ranges is not None))
         return Doubts(unsure=learnt.unsure, faint=faint, unread=is_unread(scaling))
 
     def _named(self, column: str) -> str:

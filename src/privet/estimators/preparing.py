@@ -87,6 +87,7 @@ class Learnt:
     scaling: Scaling
     target: tuple[float, float] | None
     unsure: tuple[str, ...]
+    faint: tuple[str, ...] = ()  # what did not stand out inside a declared range
     begun: bool = True  # whether the middle of a range that was drawn is a constant worth having
 
 
@@ -119,12 +120,15 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
     columns = X.shape[1]
     begun, ends, found = True, None, FoundRanges(ranges={}, unsure=())
     unsure: tuple[str, ...] = ()
+    faint: tuple[str, ...] = ()
     if outline.anchor is not None:
         ends = outline.anchor.learn(target, meter)
         begun = ends != outline.anchor.hull
     if outline.target is not None:
         of_target = outline.target.learn([target], meter)
-        ends, unsure = of_target.ranges["y"], of_target.unsure if model._ends is None else ()
+        ends, faint = of_target.ranges["y"], of_target.unsure if outline.target.placed else ()
+        if model._ends is None:
+            unsure, faint = of_target.unsure, ()
     if outline.ranges is not None:
         values = _columns(X if outline.ranging == outline.rate else data.table, places)
         found = outline.ranges.learn([values[name] for name in outline.ranges.columns], meter, rate=outline.ranging)
@@ -141,7 +145,7 @@ def learnt_scaling(model: "PrivateLinearModel", few: Records, outline: Outline, 
     if outline.norms is not None:
         scaling = _by_learnt_norm(model, X, scaling, outline, meter)
     constant = max(scaling.constant, outline.constant(columns) * scaling.norm)
-    return Learnt(scaling=replace(scaling, constant=constant), target=ends, unsure=unsure, begun=begun)
+    return Learnt(scaling=replace(scaling, constant=constant), target=ends, unsure=unsure, faint=faint, begun=begun)
 
 
 def _columns(X: Any, places: IntArray | None = None) -> dict[str, Vector]:

@@ -35,8 +35,8 @@ def likely_place(counts: Vector, edges: Vector, *, stddev: float, records: float
     A column's values are taken to be even in a run of bins, or to fall off from some bin to one side, or to be in two
     runs apart; all of them or a part. With n of N records in it, a shape with shares s has the log-likelihood
     (2n⟨s, counts⟩ − n²|s|²)/(2σ²) against empty bins, as the noise is known; N is `records`, which may be a guess, or
-    more if the counts say so. The middle and the half of the range are
-    the means of what suits each shape, by how likely each is. Post-processing.
+    more if the counts say so. The middle and the half of the range are the means of what suits each shape, by how
+    likely each is. Post-processing.
 
     Examples
     --------

@@ -138,8 +138,8 @@ class RangeFinder:
         noisy = meter.noisy_counts(octaves, np.stack(coarse))
         stddev = meter.noise_stddev(octaves)
         records = _records(meter, len(values[0]), noisy, rate)
-        inside = [hull is not None for hull in hulls]
-        guesses = likely_ranges(noisy, stddev=stddev, records=records, inside=inside, shy=self.shy)
+        declared = [hull is not None for hull in hulls]
+        guesses = likely_ranges(noisy, stddev=stddev, records=records, inside=declared, shy=self.shy)
         roots = self._roots(noisy, units, stddev, records) if self.tails else {}
         found = []
         for name, guess, counts, (origin, size), hull in zip(self.columns, guesses, noisy, units, hulls, strict=True):
@@ -164,7 +164,8 @@ class RangeFinder:
                 places = [likely_place(counts, e, stddev=spread, records=records) for counts, e in pairs]
             else:
                 found = [trimmed(counts, e, spread, self.tail, records) for counts, e in zip(fine, edges, strict=True)]
-        sure = [guess.sure for guess in guesses]
+        inside = [hull is not None and place is not None for hull, place in zip(hulls, places, strict=True)]
+        sure = [guess.sure or known for guess, known in zip(guesses, inside, strict=True)]
         chosen = zip(self.columns, found, hulls, places, strict=True)
         ranges = [
             _inside(self._widened(ends, name in self.log), ends, hull, self.narrower)

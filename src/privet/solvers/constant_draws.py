@@ -217,7 +217,7 @@ def quantile_points(low: float, high: float) -> tuple[Vector, list[float]]:
     sizes = top * 2.0 ** (-np.arange(_OCTAVES * _FINE)[::-1] / _FINE)
     points = np.concatenate([origin - sizes, [origin], origin + sizes, np.linspace(low, high, _EVEN + 1)])
     points = np.unique(points[(points >= low) & (points <= high)])
-    if len(points) < 2:
+    if len(points) < 2 or sizes[0] < 2.0**-1000:  # too close together to be told apart by ratios
         return points, [0.0] * len(points)
     gaps = np.gradient(points)
     near = gaps / np.maximum(np.abs(points - origin), sizes[0])
