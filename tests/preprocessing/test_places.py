@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from privet.errors import InvalidParameter
 from privet.plan import Meter, Plan
@@ -80,6 +84,50 @@ def test_every_shape_holds_all_of_its_values_and_has_odds_below_one() -> None:
         assert shapes.halves.min() > 0
         assert shapes.odds.max() <= 0
         assert len(shapes.shares) == len(shapes.middles) == len(shapes.halves) == len(shapes.odds)
+
+
+def slow_place(counts: np.ndarray, stddev: float, records: float) -> tuple[float, float]:
+    """Middle and half in bins, one shape after another, by the normal densities of the counts themselves."""
+    bins, total = len(counts), np.zeros(3)
+    for shares, middle, half, odds in made_shapes(bins):
+        for part in (1.0, 0.8, 0.6):
+            apart = norm.logpdf(counts, part * records * shares, stddev) - norm.logpdf(counts, 0, stddev)
+            total += math.exp(apart.sum() + odds) * np.array([1, middle, half])
+    return total[1] / total[0], total[2] / total[0]
+
+
+def made_shapes(bins: int) -> Iterator[tuple[np.ndarray, float, float, float]]:
+    """All shapes with what suits them, written out."""
+    for low, high in combinations(range(bins + 1), 2):
+        wide = high - low
+        even = [1 / wide if low <= place < high else 0.0 for place in range(bins)]
+        yield np.array(even), (low + high) / 2, 0.75 * wide, -math.log(bins + 1 - wide) - 0.7 * math.log(wide)
+    for length, first in product((1.0, 1.5, 2.5, 4.0), range(bins // 2)):
+        falls = np.array([math.exp(-(place - first) / length) if place >= first else 0.0 for place in range(bins)])
+        odds = -math.log(bins // 2) - 0.7 * math.log(2 * length) - 1
+        yield falls / falls.sum(), first + length, 2.5 * length, odds
+        yield falls[::-1] / falls.sum(), bins - first - length, 2.5 * length, odds - 1
+    for wide in (1, 2, 3, 4):
+        pairs = [(low, high) for low, high in combinations(range(bins - wide + 1), 2) if high > low + wide]
+        for (low, high), share in product(pairs, (0.3, 0.5, 0.7)):
+            both = np.zeros(bins)
+            both[low : low + wide], both[high : high + wide] = share / wide, (1 - share) / wide
+            odds = -math.log(len(pairs)) - 0.7 * math.log(2 * wide) - 2
+            yield both, (low + high + wide) / 2, high + wide - low, odds
+
+
+def test_places_are_those_of_a_slow_computation() -> None:
+    """Of noisy counts of every kind, to 10 digits, wherever it says anything."""
+    rng, seen = np.random.default_rng(5), 0
+    for kind in ("narrow", "wide", "falling", "rising", "apart"):
+        for noise in (RECORDS / 8, RECORDS / 20):
+            counts = counts_of(kind, rng) + noise * rng.normal(size=16)
+            found = likely_place(counts, EDGES, stddev=noise, records=float(RECORDS))
+            if found is not None:
+                middle, half = slow_place(counts, noise, float(RECORDS))
+                assert found == pytest.approx((middle - half, middle + half), rel=1e-10)
+                seen += 1
+    assert seen > 5
 
 
 @pytest.mark.parametrize(("rounds", "placed"), [(0, False), (1, False), (2, False), (1, True)])
