@@ -17,12 +17,11 @@ from privet.estimators import PoissonRegressor, QuantileRegressor
 from privet.plan.plan import whole_noise
 from privet.privacy import Budget, Neighbours, sensitivity_factor
 from privet.solvers.constant_draws import (
-    interval_scores,
-    intervals,
     mean_shares,
     quantile_points,
     quantile_scores,
 )
+from privet.solvers.interval_draws import interval_scores, intervals
 
 PREFIX = "private "
 DRAWS = 10
@@ -75,7 +74,7 @@ class _Draws:
     def interval(self, ends: Ends | None, part: float) -> Ends:
         """One that holds half, and a width more on either side."""
         room, (low, high) = intervals(ends), ends or (-np.inf, np.inf)
-        scores = interval_scores(np.clip(self.y, low, high), room)
+        scores = interval_scores(np.clip(self.y, low, high), room, len(self.y))
         (place,) = self._chosen(scores, part / (self.factor * _ONE), room.dislike, 1)
         start, end = room.lows[place], room.highs[place]
         return max(float(2 * start - end), low), min(float(2 * end - start), high)

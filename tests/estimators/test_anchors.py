@@ -14,7 +14,7 @@ from privet.errors import SmallEffectiveSample
 from privet.estimators import HuberRegressor, LinearRegression, QuantileRegressor, Ridge
 from privet.estimators.outline import Size, outlined
 from privet.privacy import Neighbours, sensitivity_factor
-from privet.solvers.constant_draws import interval_scores, intervals
+from privet.solvers.interval_draws import interval_scores, intervals
 
 _ONE = 1 << 20  # units of a score that are one record
 
@@ -38,7 +38,10 @@ def test_an_empty_interval_is_drawn_less_than_twice_in_a_thousand_fits(
         assert isinstance(mechanism, ExponentialMechanism)
         values = np.random.default_rng(1).standard_t(3, rows) + middle
         room = intervals(ends)
-        scores, width = np.array(interval_scores(values, room), dtype=float), sensitivity_factor(neighbours) * _ONE
+        scores, width = (
+            np.array(interval_scores(values, room, len(values)), dtype=float),
+            sensitivity_factor(neighbours) * _ONE,
+        )
         odds = -float(mechanism.epsilon) / width * scores - room.dislike
         chances = np.exp(odds - odds.max())
         held = (values[:, None] >= room.lows) & (values[:, None] <= room.highs)

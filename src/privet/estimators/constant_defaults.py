@@ -14,7 +14,8 @@ from privet.plan import Meter, Release
 from privet.privacy import sensitivity_factor
 from privet.solvers.class_choice import ClassVote
 from privet.solvers.class_rates import ClassRates
-from privet.solvers.constant_draws import IntervalDraw, MeanDraw, QuantileDraw
+from privet.solvers.constant_draws import MeanDraw, QuantileDraw
+from privet.solvers.interval_draws import IntervalDraw, MiddleDraw
 from privet.solvers.keeping import Keeping
 from privet.solvers.mean_residual import MeanResidual
 from privet.solvers.settling import Settling
@@ -22,7 +23,7 @@ from privet.solvers.settling import Settling
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
-ConstantDraw = MeanDraw | QuantileDraw | ClassRates | ClassVote
+ConstantDraw = MeanDraw | MiddleDraw | QuantileDraw | ClassRates | ClassVote
 CONSTANT = "constant"
 # Effective sample size from which a histogram of targets does better than draws.
 _ANCHORED: dict[Task, float] = {"regression": 600.0, "quantile": 300.0, "counts": 300.0}
@@ -49,9 +50,13 @@ _ROOM = 1.2  # half the range, in widths of a short interval that holds half
 LEAST = 40.0  # what all of the budget must be worth, in the same logarithms, for an interval to be told
 
 
-def widths_beside(level: float) -> float:
-    """How many widths of an interval that holds half a quantile may be beyond it."""
-    return max(1.0, 0.4 / rare_part(level))
+def widths_beside(level: float, worth: float) -> float:
+    """How many widths of an interval with most a quantile may be beyond it: few, where little tells how far it is.
+
+    `worth` is what its draw is, in logarithms of odds.
+    """
+    rare = rare_part(level)
+    return min(0.7 + 0.1 * rare * worth, 1.0 + 0.05 / rare)
 
 
 def worth_of(model: "PrivateLinearModel", count: float) -> float:
@@ -87,7 +92,7 @@ def draw_epsilon(
 class Anchor:
     """Where the target is and how far it spreads, by draws, where a declared range may be far too wide.
 
-    First a short interval with half of the values, whose width says how far they spread, then the location about it.
+    First a short interval with most of the values, whose width says how far they spread, then the location about it.
     The range is then about the location, so that a descent begins with the constant.
     """
 
@@ -95,6 +100,7 @@ class Anchor:
     location: QuantileDraw
     epsilons: tuple[float, float]
     hull: tuple[float, float] | None
+    beside: float = 1.0
 
     def releases(self) -> tuple[Release, ...]:
         """The draws."""
@@ -106,7 +112,7 @@ class Anchor:
         low, high = self.hull or (-math.inf, math.inf)
         values = np.clip(target, low, high)
         start, end = self.reach.run(values, self.hull, meter)
-        more = widths_beside(self.location.level) * (end - start)
+        more = self.beside * (end - start)
         ends = max(start - more, low), min(end + more, high)
         middle = self.location.run(np.clip(values, *ends), ends, meter)
         half = _ROOM * (end - start)
@@ -130,11 +136,13 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
     if effective >= most or (hull is None and worth < LEAST):
         return None
     reach = draw_epsilon(ANYWHERE if hull is None else REACH, model, count, effective)
+    place = draw_epsilon(_LOCATION, model, count, effective, rare)
     return Anchor(
         reach=IntervalDraw(name="target: reach"),
         location=draw,
-        epsilons=(reach, draw_epsilon(_LOCATION, model, count, effective, rare)),
+        epsilons=(reach, place),
         hull=hull,
+        beside=widths_beside(draw.level, worth * place / model.epsilon),
     )
 
 

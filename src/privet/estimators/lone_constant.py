@@ -11,10 +11,8 @@ from privet.data import one_row_each
 from privet.estimators.bending import keep_scaling
 from privet.estimators.class_defaults import lone_class
 from privet.estimators.constant_defaults import (
-    ANYWHERE,
     CONSTANT,
     LEAST,
-    REACH,
     ConstantDraw,
     rare_part,
     widths_beside,
@@ -23,7 +21,8 @@ from privet.estimators.constant_defaults import (
 from privet.estimators.defaults import Task
 from privet.plan import Meter, Release
 from privet.preprocessing.scaling import given_scaling, scaling_from
-from privet.solvers.constant_draws import IntervalDraw, QuantileDraw
+from privet.solvers.constant_draws import QuantileDraw
+from privet.solvers.interval_draws import IntervalDraw, MiddleDraw
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -33,9 +32,12 @@ if TYPE_CHECKING:
 # Effective sample size, and that a column, below both of which only the constant is learnt.
 _FEW: dict[Task, tuple[float, float]] = {"regression": (35.0, 4.0), "quantile": (35.0, 4.0), "counts": (60.0, 7.0)}
 _SQUARED = 20.0, 28.0  # and, of squared errors, however few columns there are: in a declared range, in none
-_PARTS = 0.25, 0.6  # of the budget, at least and at most, on an interval before a constant that is all that is learnt
-_ANY = 15.0  # what the budget must be worth, in logarithms of odds, for a median to be drawn where no range is declared
-_TAIL = 8.0  # and of the records beyond a quantile, for it to be drawn in all of a declared range
+# In logarithms of odds, what an interval is worth before a constant that is all that is learnt, declared or not, and
+# the least and the most of the budget for it.
+_REACH, _PARTS = (24.0, 30.0), (0.25, 0.7)
+_ANY = 15.0  # what the budget must be worth, in the same, for a median to be drawn where no range is declared
+_AT_ONCE = 50.0  # and below which it is drawn at once, in all of a declared range: half of the records tell how far
+_VAGUE = 12.0, 18.0  # and below what only a guess is drawn in a declared range: of a median, of a quantile far out
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,16 +93,16 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     rare = rare_part(draw.level)
     if rare * effective >= enough:
         return None
-    told = rare * worth >= LEAST
-    least = (_TAIL if rare < 1 else 0.0) if hull is not None else (_ANY if rare == 1 else math.inf)
-    if not told and rare * worth >= least:
-        return Alone(draw=draw, hull=hull, open=effective >= declared)
-    if hull is None and worth < LEAST:
+    known, open_ = hull is not None, effective >= declared
+    if known and worth < _VAGUE[rare < 1]:
+        return Alone(draw=MiddleDraw(name=CONSTANT, level=draw.level), hull=hull, open=open_)
+    if rare == 1 and (0.0 if known else _ANY) <= worth < (_AT_ONCE if known else LEAST):
+        return Alone(draw=draw, hull=hull, open=open_)
+    if not known and worth < LEAST:
         return None
-    beside = widths_beside(draw.level) if told or hull is None else 1.0
-    part = min(max((ANYWHERE if hull is None else REACH)[0] / worth, _PARTS[0]), _PARTS[1])
-    reach = IntervalDraw(name="target: reach")
-    return Alone(draw=draw, reach=reach, hull=hull, beside=beside, part=part, open=effective >= declared)
+    part = min(max(_REACH[not known] / worth, _PARTS[0]), _PARTS[1])
+    beside = widths_beside(draw.level, (1 - part) * worth)
+    return Alone(draw=draw, reach=IntervalDraw(name="target: reach"), hull=hull, beside=beside, part=part, open=open_)
 
 
 def few_sentence(effective: float, alone: Alone) -> str:

@@ -1,4 +1,4 @@
-"""Constants by an exact random draw: a quantile, a mean count, a short interval with half of all; pure, any scale."""
+"""Constants by an exact random draw: a quantile, a mean count; pure, any scale."""
 
 import math
 from collections.abc import Sequence
@@ -16,14 +16,10 @@ from privet.privacy import sensitivity_factor
 from privet.solvers.drawing import exact_choice, exponential_weights
 from privet.solvers.exponential import mechanism_epsilon
 
-_ONE = 1 << 20  # units of a score that are one record
+ONE = 1 << 20  # units of a score that are one record
 _OCTAVES, _FINE = 12, 16  # sizes that a quantile may have, below the largest, and points in each octave
 _EVEN = 512  # points between the ends
-_WIDER = 0.1  # logarithm of odds that an interval loses with each octave that it is wider
-_PARTS = np.array([0.0, 0.25, 0.5])  # where parts of half an interval's width begin
-_AWAY = 64  # of its halves that the middle of an interval may be from the place next to 0
-_HALVES = (14, 60)  # octaves of intervals inside declared ends, and where there are none
-_MOST = 2.0**40  # the largest half where there are none
+MOST = 2.0**40  # the largest size where no ends are declared
 _LEAST_SIZE = 2.0**-20  # of a quantile there
 _LARGER = 0.35  # logarithm of odds that one loses with each octave beyond 1
 FARTHEST = 2.0**1015  # to which ends are cut, so that no difference or multiple of them overflows
@@ -80,7 +76,7 @@ class QuantileDraw:
         points, dislike = points_anywhere() if ends is None else quantile_points(*ends)
         meter.open(self.name, count=len(values))
         scores, most = quantile_scores(values, points, self.level)
-        width = 2 * (_ONE if sensitivity_factor(meter.plan.neighbours) == 2 else most)
+        width = 2 * (ONE if sensitivity_factor(meter.plan.neighbours) == 2 else most)
         return float(points[drawn(self.name, scores, width, meter, dislike=dislike)])
 
 
@@ -112,97 +108,7 @@ class MeanDraw:
         (sums,) = tallies([partial(_mean_sums, rates=rates)], [counts])
         scores = [abs(int(each)) for each in sums]
         dislike = (_MODERATE * np.abs(np.log(rates))).tolist()
-        return float(rates[drawn(self.name, scores, 2 * (_ONE + 1), meter, dislike=dislike)])
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IntervalDraw:
-    """A short interval with half of the values: with probability ∝ exp(−β s), s how many records it is off.
-
-    So many does it lack to hold half of them, or has a part of half its width more than that. There are intervals of
-    every size, up to sixteen of their widths away from the place next to 0. Where values lie, and how large they are,
-    stands out long before a quantile does, also if they are close together far from 0: the shortest interval that is
-    at hand then may hold them all.
-
-    Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.
-    Theorem: docs/proofs/drawing.md, section 7.
-
-    Examples
-    --------
-    >>> IntervalDraw(name="reach").release(0.1).mechanism
-    ExponentialMechanism(epsilon=0.1)
-    """
-
-    name: str
-
-    def release(self, epsilon: float) -> Release:
-        return draw_release(self.name, "values inside an interval, in a draw", epsilon)
-
-    def run(self, values: Vector, ends: tuple[float, float] | None, meter: Meter) -> tuple[float, float]:
-        """An interval within the public `ends`, if there are any; private in, public out."""
-        room = intervals(ends)
-        meter.open(self.name, count=len(values))
-        width = sensitivity_factor(meter.plan.neighbours) * _ONE
-        place = drawn(self.name, interval_scores(values, room), width, meter, dislike=room.dislike.tolist())
-        return float(room.lows[place]), float(room.highs[place])
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Intervals:
-    """Intervals by their ends, with three parts of half their width, one row each, and how much each is disliked.
-
-    Parts that are too far from the origin, for their size, to have an interval of their own are NaN. All is public.
-    """
-
-    lows: Vector
-    highs: Vector
-    starts: Vector
-    stops: Vector
-    dislike: Vector
-
-
-def intervals(ends: tuple[float, float] | None) -> Intervals:
-    """Intervals of every size within `ends`, or within ±2⁴⁰.
-
-    Examples
-    --------
-    >>> room = intervals((0.0, 8.0))
-    >>> float(room.lows[0]), float(room.highs[0]), room.stops[0].tolist()
-    (0.0, 8.0, [4.0, 6.0, 8.0])
-    """
-    low, high = np.clip(ends or (-_MOST, _MOST), -FARTHEST, FARTHEST).tolist()
-    origin = min(max(0.0, low), high)
-    top, octaves = max(high - origin, origin - low), _HALVES[ends is None]
-    found = []
-    for octave in range(octaves + 1):
-        half = top * 2.0**-octave
-        places = np.arange(-_AWAY, _AWAY + 1)  # but those that end at the origin: a half of what is about it is in them
-        middles = origin + half * places[np.abs(places) != 1]
-        middles = middles[(middles >= low) & (middles <= high)]
-        lows, highs = np.maximum(middles - half, low), np.minimum(middles + half, high)
-        width = (highs - lows)[:, None]
-        starts = lows[:, None] + width * _PARTS
-        away = (np.abs(starts + width / 4 - origin) > _AWAY * width / 4) | (octave == octaves)
-        dislike = np.full(len(middles), math.log(len(middles)) - _WIDER * octave)
-        found.append((lows, highs, np.where(away, np.nan, starts), np.where(away, np.nan, starts + width / 2), dislike))
-    lows, highs, starts, stops, dislike = (np.concatenate(each) for each in zip(*found, strict=True))
-    return Intervals(lows=lows, highs=highs, starts=starts, stops=stops, dislike=dislike - dislike.min())
-
-
-def interval_scores(values: Vector, room: Intervals) -> list[int]:
-    """By how many records each interval is off, in units: max(known/2 − inside, inside a part − known/2, 0)."""
-    ((*inside, known),) = tallies([partial(_inside, room=room)], [values])
-    found = np.array(inside, dtype=np.int64).reshape(-1, 4)
-    off = np.maximum(int(known) - 2 * found[:, 0], 2 * found[:, 1:].max(axis=1) - int(known))
-    return [max(int(each), 0) * (_ONE // 2) for each in off]
-
-
-def _inside(values: Vector, room: Intervals) -> IntArray:
-    """How many values are in each interval and in each of its parts, and how many there are; NaN is none."""
-    known = np.sort(values[~np.isnan(values)])
-    lows, highs = np.column_stack([room.lows, room.starts]), np.column_stack([room.highs, room.stops])
-    held = np.searchsorted(known, highs, side="right") - np.searchsorted(known, lows, side="left")
-    return np.append(np.where(np.isnan(lows), 0, held), len(known)).astype(np.int64)
+        return float(rates[drawn(self.name, scores, 2 * (ONE + 1), meter, dislike=dislike)])
 
 
 def quantile_points(low: float, high: float) -> tuple[Vector, list[float]]:
@@ -230,7 +136,7 @@ def points_anywhere() -> tuple[Vector, list[float]]:
 
     Where next to nothing can be told, a constant that is far too large is dear, and 0 is not.
     """
-    octaves = np.arange(_FINE * math.log2(_LEAST_SIZE), _FINE * math.log2(_MOST) + 1) / _FINE
+    octaves = np.arange(_FINE * math.log2(_LEAST_SIZE), _FINE * math.log2(MOST) + 1) / _FINE
     sizes, dislike = 2.0**octaves, _LARGER * np.maximum(octaves, 0.0)
     return np.concatenate([-sizes[::-1], [0.0], sizes]), [*dislike[::-1].tolist(), 0.0, *dislike.tolist()]
 
@@ -238,8 +144,8 @@ def points_anywhere() -> tuple[Vector, list[float]]:
 def quantile_scores(values: Vector, points: Vector, level: float) -> tuple[list[int], int]:
     """|records at or below a point − level · records| in units, and the most that one record is in either sum."""
     ((*below, known),) = tallies([partial(_at_or_below, points=points)], [values])
-    part = min(max(round(level * _ONE), 0), _ONE)
-    return [abs(int(each) * _ONE - part * int(known)) for each in below], max(part, _ONE - part)
+    part = min(max(round(level * ONE), 0), ONE)
+    return [abs(int(each) * ONE - part * int(known)) for each in below], max(part, ONE - part)
 
 
 def _at_or_below(values: Vector, points: Vector) -> IntArray:
@@ -255,6 +161,6 @@ def _mean_sums(counts: Vector, rates: Vector) -> IntArray:
 
 
 def mean_shares(counts: Vector, rate: float) -> IntArray:
-    """Each count's share of a rate's score, in units; they are within `_ONE` + 1 of each other and of 0."""
+    """Each count's share of a rate's score, in units; they are within `ONE` + 1 of each other and of 0."""
     cap = _CAP * max(rate, 1.0)
-    return np.rint((np.minimum(counts, cap) - rate) * (_ONE / cap)).astype(np.int64)
+    return np.rint((np.minimum(counts, cap) - rate) * (ONE / cap)).astype(np.int64)
