@@ -17,7 +17,8 @@ from privet.problems import GroupedProblem, LinearProblem
 from privet.sums import People, Table
 
 _MOST_OPEN = 4096  # maps that a process keeps open; they hold no memory of its own
-_VERSION = b"1"
+_VERSION = b"2"
+_SCALE = ("step", "row_norm", "reach")  # numbers of a table, public
 
 
 def write_part(problem: LinearProblem | GroupedProblem, path: Path) -> Part:
@@ -44,7 +45,7 @@ def write_part(problem: LinearProblem | GroupedProblem, path: Path) -> Part:
     if table.is_sparse:
         raise InvalidParameter("""Expected dense rows, got sparse ones: parts are files of 16-bit numbers, one for each
             column. Use a table of fewer columns, or one that fits in memory.""")
-    known = {b"privet": _VERSION, b"step": table.step.hex().encode(), b"row_norm": table.row_norm.hex().encode()}
+    known = {b"privet": _VERSION, **{name.encode(): getattr(table, name).hex().encode() for name in _SCALE}}
     batches = [_batch(pa, table, labels, None if several is None else np.zeros(table.shape[0], dtype=np.int8), known)]
     if several is not None:
         batches.append(_batch(pa, several[0], several[1], several[2], known))
@@ -71,6 +72,8 @@ def _batch(pa: Any, table: Table, labels: Vector, first: Any, known: dict[bytes,
         return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(values).reshape(-1)), width)
 
     columns = {"units": listed(table.units, d), "inverse_norms": pa.array(table.inverse_norms)}
+    if table.lengths is not None:
+        columns["lengths"] = pa.array(table.lengths)
     columns["labels"] = pa.array(labels) if labels.ndim == 1 else listed(labels, labels.shape[1])
     if first is not None:
         columns["first"] = pa.array(first)
@@ -112,7 +115,7 @@ def _mapped(part: Part) -> tuple[Any, ...]:
         known = reader.schema.metadata or {}
         if known.get(b"privet") != _VERSION:
             raise ValueError
-        scale = {name: float.fromhex(known[name.encode()].decode()) for name in ("step", "row_norm")}
+        scale = {name: float.fromhex(known[name.encode()].decode()) for name in _SCALE}
         batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
     except (OSError, ValueError, KeyError, pa.ArrowException):
         raise EngineFailure(f"""Expected a part written by this version of privet, got {part.path!r}: it cannot be read.
@@ -125,7 +128,7 @@ def _mapped(part: Part) -> tuple[Any, ...]:
     return *found[0], People(rows, labels, np.append(np.flatnonzero(first), len(first)))
 
 
-def _table(batch: Any, scale: dict[str, float]) -> tuple[Table, Vector]:
+def _table(batch: Any, scale: dict[str, Any]) -> tuple[Table, Vector]:
     """A batch's memory as arrays."""
 
     def array(name: str) -> Any:
@@ -134,4 +137,5 @@ def _table(batch: Any, scale: dict[str, float]) -> tuple[Table, Vector]:
             return column.to_numpy()
         return column.values.to_numpy().reshape(len(column), column.type.list_size)
 
-    return Table(array("units"), array("inverse_norms"), **scale), array("labels")
+    lengths = array("lengths") if "lengths" in batch.schema.names else None
+    return Table(array("units"), array("inverse_norms"), lengths=lengths, **scale), array("labels")

@@ -252,7 +252,7 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         for geometry in outline.geometry:
             scaling = turned_scaling(few, scaling, of_few, geometry, meter, rate=outline.rate)
         alpha, whole = self.alpha / outline.plan.count, outline.final is not None
-        problem = prepared_problem(data, scaling, posed, alpha=alpha, whole=whole)
+        problem = prepared_problem(data, scaling, posed, alpha=alpha, whole=whole, reach=outline.reach)
         start = self._started(posed.rates, problem.shape, scaling.constant * scaling.shrink)
         solver, begin = outline.solver(self, problem.loss, scaling), {} if start is None else {"start": start}
         result = solver.run(outline.plan, problem, meter=meter, **begin)  # type: ignore[arg-type]  # a descent, which has a start

@@ -23,7 +23,7 @@ from privet.estimators.range_shares import (
     target_finder,
 )
 from privet.estimators.sampling import sample_rate
-from privet.estimators.turning import geometry_for, solver_of
+from privet.estimators.turning import geometry_for, reach_for, solver_of
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
@@ -103,6 +103,7 @@ class Outline:
     rate: float = 1.0  # by which the solver samples, and with which a record is in what is learnt from before
     ranging: float = 1.0  # the same for ranges of features; that of the target is read off all records
     roots: tuple[tuple[int, Root], ...] = ()  # maps of columns with long tails that were learnt before
+    reach: float = 1.0  # how many times as long as others a row may be where it is predicted for
     blind: bool = False  # whether declared ranges may be far too wide, and nothing would show it
 
     @property
@@ -231,6 +232,7 @@ def outlined(
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
     found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
+    found["reach"] = reach_for(model, whitener, centring)
     found |= {"settling": settling, "classes": classes, "rate": rate, "ranging": ranging, "columns": facts.shape[0]}
     blind = is_blind(model, known, centring, found=anchor or target)
     return Outline(plan=plan, budget=budget, effective=effective, blind=blind, **found)

@@ -199,16 +199,24 @@ def turned_scaling(
 
 
 def prepared_problem(
-    data: Records, scaling: Scaling, posed: Posed, *, alpha: float, whole: bool = False, once: bool = False
+    data: Records,
+    scaling: Scaling,
+    posed: Posed,
+    *,
+    alpha: float,
+    whole: bool = False,
+    once: bool = False,
+    reach: float = 1.0,
 ) -> Prepared:
     """Prepared rows and labels. Labels of NaN, or outside the loss's set, and bad weights zero a record out.
 
     The penalty is (alpha/2) ‖coef‖², added to the *average* loss; both are of the data's own units. With `whole`, a row
     that would be altered noticeably is zeroed out, too, by what it is itself: longer than the norm (of whitened rows,
     by any length), or with a value missing or well outside its range. `once` says that one sum is all that is wanted.
+    Rows that are shortened are predicted for as if they were as long as before, up to `reach` times the norm.
     """
     if isinstance(data.table, ElsewhereRows):
-        return problem_in_parts(data, scaling, posed, alpha=alpha, whole=whole, once=once)
+        return problem_in_parts(data, scaling, posed, alpha=alpha, whole=whole, once=once, reach=reach)
     loss, labels = posed.loss, posed.labels
     if posed.weights is not None:
         loss, labels = WeightedLoss(loss=loss), np.column_stack([labels, posed.weights])
@@ -221,7 +229,7 @@ def prepared_problem(
     rows = scaling.rows(data.table)
     source, prepare = (data.table, scaling.preparing()) if rows is None else (rows, None)
     with blas().limit(limits=1):
-        table = bounded_table(source, row_norm=1.0, keep=keep, prepare=prepare)
+        table = bounded_table(source, row_norm=1.0, keep=keep, prepare=prepare, reach=reach)
     known, ridge = np.where(keep if labels.ndim == 1 else keep[:, None], labels, 0.0), penalty(alpha, scaling, posed)
     if data.people is None:
         return LinearProblem(loss, table, known, domain=whole_space(), ridge=ridge)
@@ -236,13 +244,15 @@ class Preparation:
     posed: Posed
     alpha: float
     whole: bool
+    reach: float
 
     def __call__(self, block: Any) -> Any:
         parts = {name: getattr(self.posed, name) for name in _A_RECORD}
         here = {name: each.of(block) if isinstance(each, Later) else each for name, each in parts.items()}
         size = Size(records=block.count, columns=len(self.scaling.low))
         data = Records(table=block.table, target=block.target, weights=None, people=block.people, size=size)
-        return prepared_problem(data, self.scaling, replace(self.posed, **here), alpha=self.alpha, whole=self.whole)
+        posed, whole, reach = replace(self.posed, **here), self.whole, self.reach
+        return prepared_problem(data, self.scaling, posed, alpha=self.alpha, whole=whole, reach=reach)
 
 
 def sampled_parts(data: Records, places: IntArray | None) -> Records:
@@ -257,12 +267,13 @@ def sampled_parts(data: Records, places: IntArray | None) -> Records:
 
 
 def problem_in_parts(
-    data: Records, scaling: Scaling, posed: Posed, *, alpha: float, whole: bool, once: bool
+    data: Records, scaling: Scaling, posed: Posed, *, alpha: float, whole: bool, once: bool, reach: float
 ) -> PartedProblem:
     """The problem of records in parts: encoded to files, or if only one sum is wanted, prepared while it is taken."""
     parts = {name: getattr(posed, name) for name in _A_RECORD}
     later: Any = {name: each.later if isinstance(each, Elsewhere) else each for name, each in parts.items()}
-    prepare = Preparation(scaling=scaling, posed=replace(posed, outside=None, **later), alpha=alpha, whole=whole)
+    private: Any = {"posed": replace(posed, outside=None, **later)}
+    prepare = Preparation(scaling=scaling, alpha=alpha, whole=whole, reach=reach, **private)
     none = np.full(1, np.nan)
     nobody = Block(table=np.full((1, data.table.shape[1]), np.nan), target=none, count=1, weight=none)
     source: Any = data.table.source

@@ -56,7 +56,8 @@ class GroupedProblem(LinearModel):
     def __init__(
         self, loss: Loss, table: Table, labels: Vector, people: IntArray | People, *, domain: ConvexSet, ridge: Penalty
     ) -> None:
-        super().__init__(loss, row_norm=table.row_norm, columns=table.shape[1], domain=domain, ridge=ridge)
+        known: dict[str, Any] = {"domain": domain, "ridge": ridge, "reach": table.reach}
+        super().__init__(loss, row_norm=table.row_norm, columns=table.shape[1], **known)
         split = (table, labels, people) if isinstance(people, People) else split_people(table, labels, people)
         self._table, self._labels, self._people = split
 
@@ -79,7 +80,7 @@ class GroupedProblem(LinearModel):
             (self._people.table, self._people.labels, weights),
         ):
             X = table.units.astype(np.float64) * table.step
-            slopes = np.asarray(self.loss.derivative(X @ theta, labels), dtype=np.float64)
+            slopes = np.asarray(self.loss.derivative(table.predicted(X @ theta), labels), dtype=np.float64)
             total += np.asarray(X.T @ (slopes * (weight if slopes.ndim == 1 else weight[:, None])))
         return total / self.records + self.ridge.gradient(theta)
 

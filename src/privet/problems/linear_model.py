@@ -41,12 +41,16 @@ class LinearModel(ABC):
     ----------
     row_norm : the public bound on ‖x‖
     columns : how many features there are; public
+    reach : how many times that bound a row may be long where it is predicted for; its share in a sum is a number times
+        its shortened row all the same
     """
 
     unit: Unit
 
-    def __init__(self, loss: Loss, *, row_norm: float, columns: int, domain: ConvexSet, ridge: Penalty) -> None:
-        self.loss, self.row_norm, self.domain, self.ridge = loss, row_norm, domain, ridge
+    def __init__(
+        self, loss: Loss, *, row_norm: float, columns: int, domain: ConvexSet, ridge: Penalty, reach: float = 1.0
+    ) -> None:
+        self.loss, self.row_norm, self.domain, self.ridge, self.reach = loss, row_norm, domain, ridge, reach
         self.assumptions = _tried(loss)
         self.shape: tuple[int, ...] = (columns,) if loss.outputs == 1 else (columns, loss.outputs)
 
@@ -68,8 +72,8 @@ class LinearModel(ABC):
     @property
     def prediction_bound(self) -> float:
         """A bound on |⟨x, θ⟩| over the domain; a little more than that, as θ is rounded before use."""
-        reach = float(np.linalg.norm(self.domain.centre(math.prod(self.shape)))) + self.domain.radius
-        return self.row_norm * reach * (1 + 2.0**-30)
+        farthest = float(np.linalg.norm(self.domain.centre(math.prod(self.shape)))) + self.domain.radius
+        return self.row_norm * self.reach * farthest * (1 + 2.0**-30)
 
     def gradient_sum(
         self, theta: Vector, *, rule: Bounding, indices: Batch = None, max_records: int = MOST_RECORDS
@@ -126,7 +130,7 @@ class LinearModel(ABC):
         An empty record stays empty, and nothing warns.
         """
         other = copy(self)
-        other.row_norm, other.shape = 1.0, (columns,)
+        other.row_norm, other.reach, other.shape = 1.0, 1.0, (columns,)
         other.domain, other.ridge = whole_space(), Ridge(alpha=0.0)
 
         def scored(table: Table) -> Table:
@@ -171,7 +175,8 @@ class LinearProblem(LinearModel):
     unit: Unit = "record"
 
     def __init__(self, loss: Loss, table: Table, labels: Vector, *, domain: ConvexSet, ridge: Penalty) -> None:
-        super().__init__(loss, row_norm=table.row_norm, columns=table.shape[1], domain=domain, ridge=ridge)
+        known: dict[str, Any] = {"domain": domain, "ridge": ridge, "reach": table.reach}
+        super().__init__(loss, row_norm=table.row_norm, columns=table.shape[1], **known)
         self.table, self.labels = table, labels
 
     @property
@@ -229,7 +234,7 @@ class LinearProblem(LinearModel):
     def plain_gradient(self, theta: Vector) -> Vector:
         X = self.table.units.astype(np.float64)  # whole numbers: exact
         X *= self.table.step
-        slopes = np.asarray(self.loss.derivative(X @ theta, self.labels), dtype=np.float64)
+        slopes = np.asarray(self.loss.derivative(self.table.predicted(X @ theta), self.labels), dtype=np.float64)
         return np.asarray(X.T @ slopes) / self.records + self.ridge.gradient(theta)
 
     def _sum(self, derivative: Any, theta: Vector, rule: Bounding, indices: Batch, max_records: int) -> LatticeSum:

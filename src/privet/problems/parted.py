@@ -86,7 +86,7 @@ class PartedProblem(LinearModel):
 
     def __init__(self, like: LinearModel, parts: Parts, *, unit: Unit = "record") -> None:
         self.loss, self.row_norm, self.domain, self.ridge = like.loss, like.row_norm, like.domain, like.ridge
-        self.assumptions, self.shape = like.assumptions, like.shape
+        self.assumptions, self.shape, self.reach = like.assumptions, like.shape, like.reach
         self.unit, self._parts = unit, parts
         self._views: tuple[View, ...] = ()
 
@@ -148,7 +148,7 @@ class PartedProblem(LinearModel):
 
     def along(self, theta: Vector, rows: Callable[[Any], Any], *, columns: int) -> Self:
         other = copy(self)
-        other.row_norm, other.shape = 1.0, (columns,)
+        other.row_norm, other.reach, other.shape = 1.0, 1.0, (columns,)
         other.domain, other.ridge = whole_space(), Ridge(alpha=0.0)
         other._views = (*self._views, Along(theta=theta, rows=rows, columns=columns))
         return other

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 from privet.arrays import IntArray, Vector
 from privet.clipping.lattice import MOST_RECORDS, summed
 from privet.sums.compiled import Kernels, kernels_for
-from privet.sums.table import Table
+from privet.sums.table import Table, lengthened
 
 _BLOCK = 2**19  # values a block of floats holds: four megabytes, well inside the last cache
 _MOST_ROWS = 4096  # so that a block's shares, below 2^41 each, sum exactly in floats
@@ -40,6 +40,7 @@ class Work:
         self.rows, self.compiled = rows, compiled
         self.x = None if table.is_sparse or compiled else np.zeros((self.rows, table.shape[1]))
         self.y, self.inverse = np.zeros((self.rows, *labels.shape[1:])), np.zeros(self.rows)
+        self.lengths = None if table.lengths is None else np.ones(self.rows)
 
     def blocks(self, first: int, last: int) -> Any:
         """Features, labels and inverse norms of the records first..last-1, a block at a time."""
@@ -50,6 +51,8 @@ class Work:
                 part = self.indices[part]
             self.y[:size], self.inverse[:size] = self.labels[part], self.table.inverse_norms[part]
             self.y[size:], self.inverse[size:] = 0.0, 0.0
+            if self.lengths is not None and self.table.lengths is not None:
+                self.lengths[:size], self.lengths[size:] = self.table.lengths[part], 1.0
             if self.compiled is not None:
                 yield np.require(self.table.units[part], requirements=["C", "A"]), self.y, self.inverse
             elif self.x is None:
@@ -60,7 +63,14 @@ class Work:
                 yield self.x, self.y, self.inverse
 
     def predictions(self, x: Any, theta_units: Vector) -> Vector:
-        """⟨x, θ⟩ of a block's records, in units; theta in whole ones that keep every sum below 2^53."""
+        """⟨x, θ⟩ of the last block's records, in units; theta in whole ones that keep every sum below 2^53.
+
+        Exact, but for rows that were shortened where predictions are of rows as they were: then rounded once.
+        """
+        z = self._products(x, theta_units)
+        return z if self.lengths is None else lengthened(z, self.lengths)
+
+    def _products(self, x: Any, theta_units: Vector) -> Vector:
         if self.compiled is None:
             return np.asarray(product(x, theta_units))
         z = np.empty((self.rows, *theta_units.shape[1:]))
@@ -146,8 +156,7 @@ def _lot(
     if indices is not None:
         return table, labels, indices[first:last]
     part = slice(first, last)
-    some = Table(table.units[part], table.inverse_norms[part], step=table.step, row_norm=table.row_norm)
-    return some, labels[part], None
+    return table.rows(part), labels[part], None
 
 
 def workers_for(values: int, blocks: int, threads: int | None) -> int:

@@ -176,12 +176,12 @@ def scores(table: Table, theta: Vector) -> Vector:
     """
     units, step = rounded(theta)
     if table.is_sparse:
-        return np.asarray(table.units @ units) * (table.step * step)
+        return table.predicted(np.asarray(table.units @ units) * (table.step * step))
     found = np.empty(table.shape[0])
     for first in range(0, len(found), _SCORED):
         part = slice(first, first + _SCORED)
         found[part] = np.dot(table.units[part].astype(np.float64), units)
-    return found * (table.step * step)
+    return table.predicted(found * (table.step * step))
 
 
 def outer(x: Any, weight: Vector | None = None) -> IntArray:

@@ -15,7 +15,7 @@ from scipy import sparse
 from privet.arrays import IntArray, Vector
 from privet.clipping.lattice import MOST_RECORDS, LatticeSum, check_count, lattice_step
 from privet.clipping.rules import Bounding
-from privet.sums.blocks import Work, blas, block_rows, pooled, product, workers_for
+from privet.sums.blocks import Work, blas, block_rows, pooled, workers_for
 from privet.sums.glm import Derivative, rounded
 from privet.sums.per_record import _bounded
 from privet.sums.table import Table
@@ -67,12 +67,8 @@ def split_people(table: Table, labels: Vector, numbers: IntArray) -> tuple[Table
     several = np.flatnonzero(mine > 1)
     several = several[np.argsort(numbers[several], kind="stable")]
     starts = np.concatenate([[0], np.cumsum(sizes[sizes > 1])])
-    people = People(_taken(table, several), labels[several], starts)
-    return (table if len(single) == len(numbers) else _taken(table, single)), labels[single], people
-
-
-def _taken(table: Table, rows: IntArray) -> Table:
-    return Table(table.units[rows], table.inverse_norms[rows], step=table.step, row_norm=table.row_norm)
+    people = People(table.rows(several), labels[several], starts)
+    return (table if len(single) == len(numbers) else table.rows(single)), labels[single], people
 
 
 def row_weights(people: People) -> Vector:
@@ -144,7 +140,7 @@ def people_sum(
         blocks = work.blocks(int(edges[first]), int(edges[last]))
         for (x, y, inverse), (begin, low, high, cuts) in zip(blocks, _cuts(edges, first, last, work.rows), strict=True):
             with np.errstate(all="ignore"):
-                z = product(x, theta_units)
+                z = work.predictions(x, theta_units)
                 z *= z_step
                 a = np.array(derivative(z, y), dtype=np.float64, order="C")
                 window = np.zeros(work.rows)
@@ -201,10 +197,13 @@ def people_scalar_sum(
     size = min(block_rows(table.shape[1]), 64 * max(1, -(-len(units) // 64)))
     begin = 0
     with blas().limit(limits=1):
-        for x, y, inverse in Work(table, people.labels, rows, size).blocks(0, len(units)):
+        work = Work(table, people.labels, rows, size)
+        for x, y, inverse in work.blocks(0, len(units)):
             part = slice(begin, begin + size)
             with np.errstate(all="ignore"):
-                values = np.array(scalar(product(x, theta_units) * (table.step * theta_step), y), dtype=np.float64)
+                values = np.array(
+                    scalar(work.predictions(x, theta_units) * (table.step * theta_step), y), dtype=np.float64
+                )
                 values[~(np.isfinite(values) & (inverse > 0))] = 0.0
                 values = values[: len(units) - begin] / step
                 units[part] = np.rint(np.clip(values, -limits[part], limits[part]))

@@ -55,7 +55,9 @@ def curvature_sum(
         total = np.zeros((table.shape[1],) * 2, dtype=np.int64)
         for x, y, _ in work.blocks(first, last):
             with np.errstate(all="ignore"):
-                h = np.array(curvature((x @ theta_units) * (table.step * theta_step), y), dtype=np.float64)
+                h = np.array(
+                    curvature(work.predictions(x, theta_units) * (table.step * theta_step), y), dtype=np.float64
+                )
             total += outer(x, _bent(h, smoothness, finer))
         return total, 0
 
@@ -131,7 +133,7 @@ def sandwich_sums(
         total = np.zeros((2, table.shape[1], table.shape[1]), dtype=np.int64)
         for x, y, inverse in work.blocks(first, last):
             with np.errstate(all="ignore"):
-                z = (x @ theta_units) * (table.step * theta_step)
+                z = work.predictions(x, theta_units) * (table.step * theta_step)
                 slope = np.abs(np.array(derivative(z, y), dtype=np.float64)) * (table.step / grid)
                 bend = np.array(curvature(z, y), dtype=np.float64)
             slope[~np.isfinite(slope)] = 0.0
@@ -184,7 +186,11 @@ def norm_counts(
         total = np.zeros(len(scaled), dtype=np.int64)
         for x, y, inverse in work.blocks(first, last):
             with np.errstate(all="ignore"):
-                slope = np.abs(np.array(derivative((x @ theta_units) * (table.step * theta_step), y), dtype=np.float64))
+                slope = np.abs(
+                    np.array(
+                        derivative(work.predictions(x, theta_units) * (table.step * theta_step), y), dtype=np.float64
+                    )
+                )
             slope[~(np.isfinite(slope) & (inverse > 0))] = 0.0
             places = np.count_nonzero(slope[:, None] <= scaled * inverse[:, None], axis=1)  # edges it does not pass
             total += np.bincount(places, minlength=len(scaled) + 1)[:-1]

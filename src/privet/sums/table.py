@@ -26,13 +26,27 @@ class Table:
     Promise: each row depends on its own record only; a record with a value that is not finite is all zeros; no row's
     exact norm exceeds `row_norm`. A value is rounded by at most `row_norm` × 2^-15; rows that rounding
     makes longer than `row_norm` are shortened by a few parts in 2^15, by √columns of them at worst.
+
+    With `lengths`, predictions are of rows as long as they were, up to a `reach` times the bound; what a record adds to
+    a sum is its shortened row all the same.
     """
 
-    __slots__ = ("inverse_norms", "row_norm", "step", "units")
+    __slots__ = ("inverse_norms", "lengths", "reach", "row_norm", "step", "units")
 
-    def __init__(self, units: Any, inverse_norms: Vector, *, step: float, row_norm: float) -> None:
+    def __init__(
+        self,
+        units: Any,
+        inverse_norms: Vector,
+        *,
+        step: float,
+        row_norm: float,
+        lengths: Vector | None = None,
+        reach: float = 1.0,
+    ) -> None:
         self.units = units  # int16 (n, d), or CSR with whole float64 values
         self.inverse_norms = inverse_norms  # 1 ÷ norm in units, rounded down by 2^-50; 0 for an empty row
+        self.lengths = lengths  # how many times as long a row was, from 1 to reach; None if predictions do not ask
+        self.reach = float(reach)
         self.step = step
         self.row_norm = row_norm
 
@@ -47,16 +61,32 @@ class Table:
         """Whether the rows are kept as CSR."""
         return bool(sparse.issparse(self.units))
 
-    def rows(self, places: IntArray) -> "Table":
+    def rows(self, places: IntArray | slice) -> "Table":
         """The rows at some places alone, as they are."""
-        return Table(self.units[places], self.inverse_norms[places], step=self.step, row_norm=self.row_norm)
+        lengths = None if self.lengths is None else self.lengths[places]
+        facts: dict[str, Any] = {"step": self.step, "row_norm": self.row_norm, "reach": self.reach}
+        return Table(self.units[places], self.inverse_norms[places], lengths=lengths, **facts)
+
+    def predicted(self, z: Vector) -> Vector:
+        """Predictions of all rows as long as they were, from those of the rows as they are. Private."""
+        return z if self.lengths is None else lengthened(z, self.lengths)
 
     def __repr__(self) -> str:
         return f"Table(private, columns={self.shape[1]}, row_norm={self.row_norm!r})"
 
 
+def lengthened(z: Vector, lengths: Vector) -> Vector:
+    """Predictions, one or several a record, of rows so many times as long."""
+    return z * (lengths if z.ndim == 1 else lengths[:, None])
+
+
 def bounded_table(
-    data: Any, *, row_norm: float, keep: BoolArray | None = None, prepare: Callable[[Vector], Vector] | None = None
+    data: Any,
+    *,
+    row_norm: float,
+    keep: BoolArray | None = None,
+    prepare: Callable[[Vector], Vector] | None = None,
+    reach: float = 1.0,
 ) -> Table:
     """Rows shortened to l2 norm at most `row_norm` and rounded to the grid; rows with bad values are zeroed out.
 
@@ -69,6 +99,8 @@ def bounded_table(
     keep : which records to keep; the others are zeroed out, e.g. those whose label is not in the declared set
     prepare : a public map of dense rows, row by row, applied a block at a time so that its image is never whole in
         memory; may change its argument
+    reach : up to how many times the bound a row is as long as it was where it is predicted for; 1 if it is shortened
+        there, too. Of dense rows
 
     Examples
     --------
@@ -87,7 +119,8 @@ def bounded_table(
     columns = d if prepare is None else prepare(np.zeros((1, d))).shape[1]
     compiled = rounding_for(n * columns)
     units, squares = np.empty((n, columns), dtype=np.int16), np.empty(n)
-    later = _Later(units, squares, row_norm, step, most)
+    lengths = np.ones(n if reach > 1 else 0)
+    later = _Later(units, squares, lengths, row_norm, step, most)
     lying = compiled is not None and prepare is None and isinstance(values, FrameRows)  # columns, as the frame has them
     rows = max(64, min(_ROWS, (_LYING if lying else _VALUES) // columns // 64 * 64))
     scratch = np.empty(rows * columns if lying else 0, dtype=np.int16)
@@ -95,7 +128,8 @@ def bounded_table(
         part = slice(first, first + rows)
         if compiled is None:
             block = _kept(_block(values, part, prepare), kept[part])
-            units[part], squares[part] = _rounded(block, row_norm, step, most)
+            units[part], squares[part], longer = _rounded(block, row_norm, step, most)
+            lengths[part] = longer[: len(lengths[part])]
         elif lying:
             bounds = scales(row_norm, step, most, columns)
             compiled.columns(values.columns(part), *bounds, units[part], squares[part], scratch)
@@ -110,7 +144,8 @@ def bounded_table(
     for first in range(0, len(left), _ROWS):
         later.add(left[first : first + _ROWS], values[left[first : first + _ROWS]])
     later.done()
-    return Table(units, _inverse(squares), step=step, row_norm=row_norm)
+    held = np.minimum(lengths, reach, out=lengths) if reach > 1 else None
+    return Table(units, _inverse(squares), step=step, row_norm=row_norm, lengths=held, reach=reach)
 
 
 def _kept(rows: Vector, kept: BoolArray) -> Vector:
@@ -123,8 +158,8 @@ def _kept(rows: Vector, kept: BoolArray) -> Vector:
 class _Later:
     """Rows that want a closer look, some thousand at a time."""
 
-    def __init__(self, units: Any, squares: Vector, row_norm: float, step: float, most: int) -> None:
-        self._units, self._squares, self._facts = units, squares, (row_norm, step, most)
+    def __init__(self, units: Any, squares: Vector, lengths: Vector, row_norm: float, step: float, most: int) -> None:
+        self._units, self._squares, self._lengths, self._facts = units, squares, lengths, (row_norm, step, most)
         self._places: list[IntArray] = []
         self._rows: list[Vector] = []
 
@@ -140,7 +175,9 @@ class _Later:
         """Round them."""
         if self._places:
             places = np.concatenate(self._places)
-            self._units[places], self._squares[places] = _rounded(np.concatenate(self._rows), *self._facts)
+            self._units[places], self._squares[places], longer = _rounded(np.concatenate(self._rows), *self._facts)
+            if len(self._lengths):
+                self._lengths[places] = longer
             self._places, self._rows = [], []
 
 
@@ -164,16 +201,19 @@ def _inverse(squares: Vector) -> Vector:
     return squares
 
 
-def _rounded(block: Vector, row_norm: float, step: float, most: int) -> tuple[Vector, Vector]:
-    """The rows in units, and their exact squared norms. Works in place."""
+def _rounded(block: Vector, row_norm: float, step: float, most: int) -> tuple[Vector, Vector, Vector]:
+    """The rows in units, their exact squared norms, and how many times as long they were. Works in place."""
+    lengths = np.ones(len(block))
     with np.errstate(all="ignore"):
         scaled = block if row_norm == 1 else block / row_norm
         # surely shorter than the bound; else, and where a value is not finite, by a closer look
         far = np.flatnonzero(~(np.einsum("ij,ij->i", scaled, scaled) <= _SURELY))
-        longer = _shortened(block[far], row_norm, step) if far.size else None
+        shorter = block[far] if far.size else None
+        if shorter is not None:
+            lengths[far] = _shorten(shorter, row_norm, step)
         block = np.multiply(scaled, row_norm / step, out=scaled)
-        if longer is not None:
-            block[far] = longer
+        if shorter is not None:
+            block[far] = shorter
     units = np.rint(block)
     squares = np.einsum("ij,ij->i", units, units)  # whole and below 2^53: exact
     # Rounded past the bound: one and a half steps shorter, a row hardly ever is; more than half a step a column, never.
@@ -183,11 +223,14 @@ def _rounded(block: Vector, row_norm: float, step: float, most: int) -> tuple[Ve
             break
         units[over] = np.rint(block[over] * (1 - steps / math.sqrt(most)))
         squares[over] = np.einsum("ij,ij->i", units[over], units[over])
-    return units, squares  # of at most `most` < 2^30, so each unit fits in 16 bits
+    return units, squares, lengths  # of at most `most` < 2^30, so each unit fits in 16 bits
 
 
-def _shortened(block: Vector, row_norm: float, step: float) -> Vector:
-    """Rows of any length in steps, shortened to the bound but for rounding; zeros for what is not finite."""
+def _shorten(block: Vector, row_norm: float, step: float) -> Vector:
+    """Bring rows to steps, shortened to the bound but for rounding, zeros for what is not finite: in place.
+
+    How many times as long they were, at least 1: for any longer row by the sum from left to right in `_norms`.
+    """
     largest = np.abs(block).max(axis=1, initial=0.0)
     bad = ~np.isfinite(largest)
     block[bad] = 0.0
@@ -196,7 +239,8 @@ def _shortened(block: Vector, row_norm: float, step: float) -> Vector:
     block /= scale[:, None]  # at most 1: no square overflows
     norms = _norms(block)
     block *= (np.minimum(scale / step, (row_norm / step) / np.maximum(norms, 1e-300)))[:, None]
-    return block
+    lengths: Vector = np.maximum(norms * (scale / row_norm), 1.0)
+    return lengths
 
 
 def _norms(block: Vector) -> Vector:
@@ -226,5 +270,5 @@ def _sparse(values: Any, kept: BoolArray, row_norm: float, step: float, most: in
         places = starts[members][:, None] + np.arange(size)
         block = data[places]
         block[~kept[members]] = 0.0
-        data[places], squares[members] = _rounded(block, row_norm, step, most)
+        data[places], squares[members], _ = _rounded(block, row_norm, step, most)
     return Table(values, _inverse(squares), step=step, row_norm=row_norm)
