@@ -48,6 +48,9 @@ HESSIAN = 10.0  # from which that beats centred rows as well; measured on traini
 PLENTY = 1_000.0  # effective sample size a column beyond which noise hardly matters
 _ENOUGH = 60  # steps on whitened rows
 MOMENTUM = 0.5  # of steps on whitened and centred rows
+# Effective sample size a column from which steps of several classes are longer, in columns, of which there count so
+# many at least; and how many times longer they are at most.
+_LONG, _FEW, _LONGEST = 3.0, 16, 4.0
 STEPS = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
 
 
@@ -100,11 +103,25 @@ def whitened_solver(
     if max_iter is None and task in ("binary", "several"):
         steps = max(min(round(0.7 * steps), _ENOUGH), 1)
     curvature = min(loss.smoothness() or 1.0, known.typical_curvature or math.inf)
+    if task == "several":
+        longer = _longer(effective / columns, columns)
+        curvature /= longer
+        steps = steps if max_iter is not None else round(steps * min(max(longer / 2, 1.0), 2.0))
     update = GradientStep(step_size=known.step_size / (curvature * shrink * shrink), momentum=MOMENTUM)
     if rate < 1:
         update = replace(update, momentum=0.7)
         return PilotNewton(clip=loss.lipschitz() or known.clip, rate=rate, update=update)
     return DPSGD(steps=steps, clip=clip or known.clip, update=update, release="tail_average", tail=0.75)
+
+
+def _longer(each: float, columns: int) -> float:
+    """How many times longer steps of several classes are where much can be told from noise.
+
+    The probability of one class among many bends far less than is proven, so that a descent is cut short. The more
+    columns, the sooner classes are told apart without error, and scores grow too sure. Chosen by training rows of
+    eleven public tables; beyond `_LONGEST` some go round in circles.
+    """
+    return min(max(math.sqrt(each / (_LONG * max(columns, _FEW))), 1.0), _LONGEST)
 
 
 def calibration_for(several: bool, effective: float) -> Recalibration | None:

@@ -40,12 +40,13 @@ def geometry_for(
 def reach_for(model: "PrivateLinearModel", whitener: Whitener | None, centring: Centring | None) -> float:
     """How many times the norm a row is as long as it was where it is predicted for; 1 if it is shortened there, too.
 
-    Numbers that are linear in features are so in long rows as well: predicting for shortened ones, a descent would find
-    other slopes. Odds and rates of few long rows are better left alone.
+    A model is linear in long rows as well. Predicting for shortened ones, a descent gives what only few records have
+    several times its slope. On rows that are only centred odds are better left alone: they decide too soon.
     """
-    if model._task not in ("regression", "quantile") or model.inference:
+    if model.inference:
         return 1.0
-    return 1.0 if whitener is None and centring is None else _REACH
+    numbers = centring is not None and model._task in ("regression", "quantile")
+    return _REACH if whitener is not None or numbers else 1.0
 
 
 def solver_of(
