@@ -415,7 +415,12 @@ DRAWN: dict[str, tuple[Any, dict[str, Any], float, set[str]]] = {
         0.8,
         ANCHORED,
     ),
-    "slopes of counts": (PoissonRegressor, {"target_range": (0.0, 9.0)}, 0.8, {"size of counts", "part kept"}),
+    "slopes of counts": (
+        PoissonRegressor,
+        {"target_range": (0.0, 9.0)},
+        0.8,
+        {"size of counts", "spread of counts", "part kept"},
+    ),
 }
 
 

@@ -20,13 +20,17 @@ from privet.estimators.preparing import Posed, Records
 from privet.estimators.regressors import LinearRegressor
 from privet.losses import CappedPoissonLoss, Loss
 from privet.plan import Histograms, Meter, Release
-from privet.solvers.constant_draws import MeanDraw
+from privet.solvers.constant_draws import MeanDraw, QuantileDraw
 
 _MEAN_SHARE = 0.03  # of the budget, spent on the size of counts
 _LEAST, _MOST = -20, 40  # octaves [2^k, 2^(k+1)) have bins of their own for k in this range; what is smaller is 0
 _CERTAIN = 4.5  # an octave is believed at so many standard deviations: noise makes one look so once in 5,000 times
 _TIMES = 16.0  # the typical count is the most that a rate may be, where no range is declared
+_WIDER = 1.3  # times the standard deviation that counts have, that losses are in units of: residuals are cut at it
+_NORMAL = 1.48  # standard deviations that half of all are within, inverted
 _SIZES = "size of counts"
+_SPREAD = QuantileDraw(name="spread of counts", level=0.5)  # how far half of them are from the mean, in units of it
+_AWAY, _SPREAD_PART = (2.0**-8, 4.0), 0.25  # between what that is, and the part of a draw of sizes that is for it
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -85,7 +89,8 @@ class PoissonRegressor(LinearRegressor):
 
     def _own_releases(self, noise: Callable[[float], float], classes: int, draw: float) -> tuple[Release, ...]:
         if draw:
-            return (MeanDraw(name=_SIZES).release(draw),)
+            part = _SPREAD_PART * draw
+            return MeanDraw(name=_SIZES).release(math.nextafter(draw - part, 0.0)), _SPREAD.release(part)
         return (count_release(noise(_MEAN_SHARE)),)
 
     def _pose(self, data: Records, learnt: tuple[float, float] | None, meter: Meter) -> Posed:
@@ -94,10 +99,11 @@ class PoissonRegressor(LinearRegressor):
         target = data.target if data.people is None else data.target[one_row_each(data.people, meter.random)]
         most = None if ends is None else ends[1]
         if meter.plan[_SIZES].mechanism is None:
-            size, top = typical_count(target, meter, most=most)
+            size, spread, top = typical_count(target, meter, most=most)
         else:
             size = MeanDraw(name=_SIZES).run(target, most, meter)
-            top = _TIMES * size
+            half = _SPREAD.run(np.clip(np.abs(target / size - 1), *_AWAY), _AWAY, meter)
+            spread, top = min(_WIDER * _NORMAL * half, 1.0), _TIMES * size
         low, high = ends if ends is not None else (0.0, top)
         counts = np.clip(data.target, low, high)
         if not self.fit_intercept:  # nothing could undo a factor: exp(x·coef) must be the count itself
@@ -108,9 +114,10 @@ class PoissonRegressor(LinearRegressor):
         return self._posed(
             data,
             labels=np.minimum(counts / size, most),
-            loss=CappedPoissonLoss(max_rate=most),
+            loss=CappedPoissonLoss(max_rate=most, unit=spread),
             origin=math.log(size),
-            bend=1 / size,
+            bend=1 / (size * spread),
+            steep=1 / spread,
             ends=(low, high),
         )
 
@@ -151,8 +158,10 @@ def _by_octave(counts: Vector, most: float) -> IntArray:
     return np.bincount(place[~np.isnan(bounded)], minlength=_MOST - _LEAST + 1)
 
 
-def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[float, float]:
-    """About the mean of counts, and a bound that few exceed (`most` if given).
+def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[float, float, float]:
+    """About the mean of counts, how far they spread in units of it (at most 1), and a bound that few exceed.
+
+    That is `most` if it is given.
 
     From a noisy histogram of the octaves [2^k, 2^(k+1)); those that do not stand out of the noise are left out, so
     that a long and empty range costs nothing. If none does, counts are taken to be about 1.
@@ -167,7 +176,9 @@ def typical_count(counts: Vector, meter: Meter, *, most: float | None) -> tuple[
     believed = (noisy > _CERTAIN * meter.noise_stddev(_SIZES)) & (tops < (math.inf if most is None else 2.0 * most))
     if not believed[1:].any():
         top = 2.0 if most is None else most
-        return 0.75 * min(top, 2.0), top
+        return 0.75 * min(top, 2.0), 1.0, top
     top = float(tops[believed][-1]) if most is None else most
-    size = float((0.75 * tops)[believed] @ noisy[believed] / noisy[believed].sum())
-    return min(size, top), top
+    shares, ends = noisy[believed] / noisy[believed].sum(), tops[believed]
+    size = min(float(shares @ (0.75 * ends)), top)
+    variance = float(shares @ ((0.75 * ends - size) ** 2 + ends**2 / 48))  # as if even within an octave
+    return size, min(_WIDER * math.sqrt(variance) / size, 1.0), top

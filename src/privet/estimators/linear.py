@@ -254,7 +254,8 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         alpha, whole = self.alpha / outline.plan.count, outline.final is not None
         problem = prepared_problem(data, scaling, posed, alpha=alpha, whole=whole, reach=outline.reach)
         start = self._started(posed.rates, problem.shape, scaling.constant * scaling.shrink)
-        solver, begin = outline.solver(self, problem.loss, scaling), {} if start is None else {"start": start}
+        solver = outline.solver(self, problem.loss, scaling, posed.steep)
+        begin = {} if start is None else {"start": start}
         result = solver.run(outline.plan, problem, meter=meter, **begin)  # type: ignore[arg-type]  # a descent, which has a start
         made: dict[str, Any] = {"solver": solver, "scaling": scaling, "posed": posed, "start": start}
         coef = finished(self, outline, problem, result.coef, meter, **made, begun=learnt.begun)

@@ -23,7 +23,7 @@ from privet.estimators.range_shares import (
     target_finder,
 )
 from privet.estimators.sampling import sample_rate
-from privet.estimators.turning import geometry_for, reach_for, solver_of
+from privet.estimators.turning import for_steep, geometry_for, reach_for, solver_of
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
@@ -144,15 +144,17 @@ class Outline:
         """How long the constant beside the features is, in lengths of a row."""
         return constant_weight(self.effective / (columns + 1))
 
-    def solver(self, model: "PrivateLinearModel", loss: Loss, scaling: Scaling) -> Solver:
+    def solver(self, model: "PrivateLinearModel", loss: Loss, scaling: Scaling, steep: float) -> Solver:
         """The solver with its settings for the loss and the rows' scaling, which may have been learnt by now.
 
-        Never what it releases. Where there are more records than guessed, steps are shorter: sums are larger.
+        Never what it releases. Where there are more records than guessed, steps are shorter: sums are larger; and where
+        the loss is `steep` times as steep as others of its kind.
         """
         people, geometry = self.plan.unit == "person", (self.centring, self.whitener)
         found = solver_of(
             model, loss, self.columns, self.effective, people, self.final, *geometry, scaling.shrink, self.rate
         )
+        found = for_steep(found, steep)
         return with_shorter_steps(found, scaling.total) if self.plan.neighbours == "add_remove" else found
 
 
@@ -232,10 +234,9 @@ def outlined(
         plan = replace(plan, releases=tuple(replace(r, size=0) for r in plan.releases))
     found: dict[str, Any] = {"target": target, "ranges": ranges, "norms": norms, "final": final, "anchor": anchor}
     found |= {"centring": centring, "whitener": whitener, "calibration": calibration, "keeping": keeping}
-    found["reach"] = reach_for(model, whitener, centring)
     found |= {"settling": settling, "classes": classes, "rate": rate, "ranging": ranging, "columns": facts.shape[0]}
-    blind = is_blind(model, known, centring, found=anchor or target)
-    return Outline(plan=plan, budget=budget, effective=effective, blind=blind, **found)
+    found |= {"blind": is_blind(model, known, centring, found=anchor or target), "effective": effective}
+    return Outline(plan=plan, budget=budget, reach=reach_for(model, whitener, centring), **found)
 
 
 def _calibration(model: "PrivateLinearModel", loss: Loss, effective: float) -> Recalibration | None:

@@ -61,8 +61,8 @@ class Posed:
 
     `bend` is what ‖coef‖² of one unit is, with targets, slopes and losses in the data's own units, in those of `loss`.
     `shift` is added to the intercepts in the end, or what the fit says of it if it is unsure;
-    `rates` are how often classes occur, where that was learnt. All is public but labels,
-    weights and `outside`.
+    `rates` are how often classes occur, where that was learnt; the loss is `steep` times as steep as others of its
+    kind. All is public but labels, weights and `outside`.
     """
 
     labels: Vector
@@ -75,6 +75,7 @@ class Posed:
     outside: BoolArray | None = None
     assumptions: tuple[str, ...] = ()
     typical_weight: float = 1.0
+    steep: float = 1.0
     shift: Vector | None = None
     shift_unsure: bool = False
     rates: Vector | None = None

@@ -1,14 +1,15 @@
 """In which geometry a fit descends, and with what: by public facts."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from privet.estimators.centred_defaults import centred_solver, centring_for
+from privet.estimators.centred_defaults import centred_solver, centring_for, with_shorter_steps
 from privet.estimators.defaults import PLENTY, Task, solver_for, whitened_solver, whitener_for
 from privet.estimators.intervals import interval_whitener
 from privet.losses import Loss
 from privet.preprocessing.centring import Centring
 from privet.preprocessing.whitening import Whitener
-from privet.solvers import NewtonInference, Solver
+from privet.solvers import FixedHessian, NewtonInference, Solver
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -88,3 +89,10 @@ def solver_of(
         clip=None if final is None else final.clip,
         people=people,
     )
+
+
+def for_steep(solver: Solver, times: float) -> Solver:
+    """The solver for a loss so many times as steep, and as bent; what it releases stays the same."""
+    if isinstance(solver, FixedHessian) and solver.typical_curvature is not None:
+        return replace(solver, typical_curvature=solver.typical_curvature * times)
+    return with_shorter_steps(solver, times)
