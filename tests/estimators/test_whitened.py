@@ -83,6 +83,23 @@ def test_what_few_records_have_is_given_its_own_slope(model: Any, slope: float) 
     assert 0.5 < np.mean(found) < 1.5
 
 
+@pytest.mark.parametrize(("rows", "epsilon", "least"), [(1_000, 8.0, 0.5), (6_000, 1.0, 0.5), (30_000, 1.0, 0.6)])
+def test_indicators_that_few_records_have_are_learnt_from(rows: int, epsilon: float, least: float) -> None:
+    """Ten indicators that one record in fifty has, and nothing else: R² near .69, which is all there is to have.
+
+    Most rows are 0, so that those that are not are far too long for a geometry learnt where all are shortened: before,
+    R² was 0 or below. Three tables, fixed seeds of noise: .60 to .64, .60 to .65, .66 to .68 on fresh rows.
+    """
+    found = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = (rng.random((rows + 4_000, 10)) < 0.02).astype(float)
+        y = X @ np.linspace(-2, 3, 10) + 0.5 * rng.standard_normal(len(X))
+        model = LinearRegression(epsilon, bounds=(0, 1), target_range=(-8, 8), random_state=seed)
+        found.append(model.fit(X[:rows], y[:rows]).score(X[rows:], y[rows:]))
+    assert min(found) > least
+
+
 def test_many_classes_are_told_apart_nearly_as_without_noise() -> None:
     """20 classes, 8,000 records, ε = 8: within one point of scikit-learn, where it was 1.6; means of 3 seeds."""
     lost = []

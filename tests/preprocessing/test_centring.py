@@ -9,7 +9,7 @@ from privet.arrays import Vector
 from privet.geometry import whole_space
 from privet.losses import LogisticLoss, Ridge
 from privet.plan import Meter, Plan
-from privet.preprocessing.centring import _FAR, Centring, _edges, _far_below, _histogram, _norm
+from privet.preprocessing.centring import _FAR, Centring, _edges, _far_below, _histogram, _longer_rows, _norm
 from privet.preprocessing.scaling import Scaling
 from privet.preprocessing.whitening import Shift
 from privet.problems import LinearProblem
@@ -134,3 +134,23 @@ def test_rows_far_shorter_than_the_largest_norm_are_found() -> None:
                 counts = np.eye(bins)[fineness] * 1_000 + rng.normal(size=bins) * 1_000 / (seen * scale)
                 wrong += _far_below(counts, 1_000.0, 1_000 / (seen * scale), fineness)[1]
             assert wrong <= most
+
+
+def test_the_norm_is_no_small_part_of_what_clearly_more_than_a_few_rows_have() -> None:
+    """930 rows at 2⁻⁵ of the longest norm and 70 at it: an eighth of that at least; 0 where noise drowns all rows."""
+    edges = _edges(4.0, 2)
+    counts = _histogram(np.r_[np.full(930, 4.0 / 32), np.full(70, 4.0)], edges).astype(float)
+    assert _longer_rows(counts, edges, 1_000.0, 5.0) == 0.5
+    assert _longer_rows(counts, edges, 1_000.0, 2_000.0) == 0.0
+    counts = _histogram(np.r_[np.full(990, 4.0 / 32), np.full(10, 4.0)], edges).astype(float)
+    assert _longer_rows(counts, edges, 1_000.0, 5.0) < 4.0 / 128  # ten are few
+
+
+def test_rows_that_are_mostly_zero_keep_a_norm_of_those_that_are_not() -> None:
+    """Nine rows in ten are 0 and one holds an indicator: the norm found is at least `least`, with noise or without."""
+    X = np.zeros((2_000, 3))
+    X[:200, 0] = 1.0
+    scaling = Scaling(low=np.zeros(3), high=np.ones(3), intercept=True, norm=math.sqrt(3))
+    centring = Centring(columns=3, mean_share=0.1, norm_share=0.02, constant=0.5, least=0.125)
+    for noise in (1e-3, 50.0, 2_000.0):
+        assert run(centring, X, scaling, noise=noise).norm >= 0.125

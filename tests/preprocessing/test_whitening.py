@@ -13,7 +13,7 @@ from privet.geometry import whole_space
 from privet.losses import LogisticLoss, Ridge
 from privet.plan import Meter, Plan
 from privet.preprocessing.scaling import Scaling
-from privet.preprocessing.whitening import Whitener, Whitening, _edges, _quantile
+from privet.preprocessing.whitening import _BINS, _WIDE, Whitener, Whitening, _edges, _histogram, _quantile, _spread
 from privet.problems import LinearProblem
 from privet.randomness import fixed_seed_invalidates_guarantee
 from privet.sums import bounded_table
@@ -167,9 +167,9 @@ def test_noise_beyond_the_longest_row_does_not_lengthen_the_norm() -> None:
     deviations. Mutant: the highest bin from the top down that stands out, as it was: far above in one of twenty.
     """
     rng = np.random.default_rng(4)
-    counts = np.bincount([9], minlength=24) * 1_000
+    counts = np.bincount([9], minlength=_BINS + _WIDE) * 1_000
     edges = _edges(1.0)
-    found = [_quantile(counts + 30 * rng.normal(size=24), 1.0, 20.0, 30.0) for _ in range(1_000)]
+    found = [_quantile(counts + 30 * rng.normal(size=len(counts)), 1.0, 20.0, 30.0) for _ in range(1_000)]
     assert min(found) >= edges[9]
     assert np.mean(np.array(found) > edges[11]) <= 0.01
 
@@ -180,9 +180,39 @@ def test_noise_alone_makes_no_norm_far_too_long() -> None:
     At most 6 of them (2 are expected). Mutant: sums from above are believed by themselves, 17.
     """
     rng = np.random.default_rng(9)
-    counts = np.zeros(24)
+    counts = np.zeros(_BINS + _WIDE)
     counts[5:12] = [1_000, 2_500, 3_500, 3_000, 1_700, 1_000, 300]
-    noisy = counts + 600 * rng.normal(size=(2_000, 24))
+    noisy = counts + 600 * rng.normal(size=(2_000, len(counts)))
     found = np.array([_quantile(each, 1.0, 260.0, 600.0) for each in np.asarray(noisy, dtype=np.float64)])
     assert np.count_nonzero(found >= 2.8) <= 6
     assert np.mean((found > 0.8) & (found < 2.1)) > 0.95
+
+
+def test_few_rows_far_too_long_for_a_geometry_are_not_shortened_to_nothing() -> None:
+    """Of 1,000 rows 50 are sixty times as long as expected, as where all others are 0: the norm is an eighth of theirs.
+
+    So it is in 200 fixed seeds of noise with 5 on each bin, in 180 at least; without those rows the norm is that of the
+    others. Mutant: bins to sixteen times the expected norm alone, which is found.
+    """
+    rng, long = np.random.default_rng(5), np.r_[np.full(950, 1.0), np.full(50, 60.0)]
+    with_them, without = _histogram(long, 1.0), _histogram(long[:950], 1.0)
+    noise = 5 * rng.normal(size=(200, len(without)))
+    found = np.array([_quantile(with_them + each, 1.0, 20.0, 5.0) for each in noise])
+    assert (found == 8.0).sum() >= 180
+    found = np.array([_quantile(without + each, 1.0, 20.0, 5.0) for each in noise])
+    assert (found < 2.1).sum() >= 195
+
+
+def test_the_spread_of_shortened_rows_is_their_root_mean_square() -> None:
+    """Rows that are all as expected have 1; a twentieth of them eight times as long, √(.95 + .05 · 64) ÷ 1.25 or so.
+
+    Forty times as many records as were guessed change nothing; those that drown in noise do not count.
+    """
+    lengths = np.r_[np.full(950, 1.0), np.full(50, 8.0)]
+    usual, long = _histogram(np.full(1_000, 1.0), 1.0), _histogram(lengths, 1.0)
+    assert _spread(usual, 1.0, 10.0, 1e-6, 1_000.0) == 1.0
+    for times in (1, 40):
+        found = _spread(times * long, 1.0, 10.0, 1e-6, 1_000.0)
+        assert found == pytest.approx(math.sqrt(0.95 + 0.05 * 64) / 1.25, rel=0.1)
+    assert _spread(long, 1.0, 4.0, 1e-6, 1_000.0) == pytest.approx(math.sqrt(0.95 + 0.05 * 16) / 1.25, rel=0.1)
+    assert _spread(long, 1.0, 10.0, 1e3, 1_000.0) == 1.0

@@ -36,7 +36,7 @@ def finished(
     unit = scaling.constant * scaling.shrink
     whitened = outline.whitener is not None and outline.final is None
     if whitened and model._task == "regression" and isinstance(solver, DPSGD):
-        theta = shrunk_slopes(theta, solver, meter, shrink=scaling.shrink, penalty=problem.ridge)
+        theta = shrunk_slopes(theta, solver, meter, shrink=scaling.spread, penalty=problem.ridge)
     if outline.calibration is not None:
         weight = scaling.total if outline.plan.neighbours == "add_remove" else posed.typical_weight
         theta = outline.calibration.run(problem, theta, unit, meter, weight=weight)

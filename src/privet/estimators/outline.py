@@ -23,7 +23,7 @@ from privet.estimators.range_shares import (
     target_finder,
 )
 from privet.estimators.sampling import sample_rate
-from privet.estimators.turning import for_steep, geometry_for, reach_for, solver_of
+from privet.estimators.turning import centring_in, for_steep, geometry_for, reach_for, solver_of
 from privet.losses import Loss, Ridge, WeightedLoss
 from privet.plan import Plan, Release
 from privet.plan.plan import check_budget, whole_noise
@@ -152,7 +152,7 @@ class Outline:
         """
         people, geometry = self.plan.unit == "person", (self.centring, self.whitener)
         found = solver_of(
-            model, loss, self.columns, self.effective, people, self.final, *geometry, scaling.shrink, self.rate
+            model, loss, self.columns, self.effective, people, self.final, *geometry, scaling.spread, self.rate
         )
         found = for_steep(found, steep)
         return with_shorter_steps(found, scaling.total) if self.plan.neighbours == "add_remove" else found
@@ -206,8 +206,7 @@ def outlined(
     plenty = whitener is not None and not model.inference and effective >= PLENTY * size.columns
     target, target_share = (None, 0.0) if anchor is not None else target_finder(model, count, noise, plenty)
     ranges, range_share, ranging = range_finder(model, size.columns, size.sparse, known, count, noise, rate, plenty)
-    if centring is not None and ranges is None:  # of columns as they were scaled by somebody, waves did not pay
-        centring = replace(centring, wave_share=0.0)
+    centring = centring_in(centring, known, learnt=ranges is not None)
     wanted = model, known, size.columns, rate * count, noise, whitener, rate
     norms = norm_finder(*wanted) if centring is None else None
     final, last = final_step(model.inference, facts, budget)

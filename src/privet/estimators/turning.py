@@ -8,6 +8,7 @@ from privet.estimators.defaults import PLENTY, Task, solver_for, whitened_solver
 from privet.estimators.intervals import interval_whitener
 from privet.losses import Loss
 from privet.preprocessing.centring import Centring
+from privet.preprocessing.scaling import Scaling
 from privet.preprocessing.whitening import Whitener
 from privet.solvers import FixedHessian, NewtonInference, Solver
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from privet.estimators.outline import Size
 
 
+_LEAST_NORM = 0.125  # of centred rows, in ranges of a column, where ranges are right
 _REACH = 10.0  # times the norm that a row is predicted for at most; 4 was as good on most tables, 30 no better
 
 
@@ -36,6 +38,19 @@ def geometry_for(
     whitened = whitener is not None
     found = centring_for(task, loss=loss, columns=columns, effective=effective, seen=seen, whitened=whitened)
     return found, whitener
+
+
+def centring_in(centring: Centring | None, known: Scaling | None, *, learnt: bool) -> Centring | None:
+    """How rows are centred in ranges that will be learnt, or in those that are declared.
+
+    Of columns as they were scaled by somebody, waves did not pay. Where all are learnt, or indicators, there are rows
+    that are as long as a range, even if most are about 0.
+    """
+    if centring is None:
+        return None
+    indicators = known is not None and bool(((known.low == 0) & (known.high == 1)).all())
+    waves = centring.wave_share if learnt else 0.0
+    return replace(centring, wave_share=waves, least=_LEAST_NORM if learnt or indicators else 0.0)
 
 
 def reach_for(model: "PrivateLinearModel", whitener: Whitener | None, centring: Centring | None) -> float:

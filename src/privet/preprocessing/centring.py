@@ -26,6 +26,7 @@ _LIKELIER = 7.0  # and the logarithm of how much likelier that must be than that
 _UNSEEN = 0.5  # of the largest norm, where norms cannot be told from noise
 _CLEARLY = 1.0  # standard deviations
 _BESIDE = 0.5  # length of the constant beside a row whose mean is taken, in lengths of a row
+_FEW, _LEAST_PART = 0.02, 0.125  # share of long rows that matters, and how much shorter than they are a norm may be
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +49,7 @@ class Centring:
     fineness : bins an octave of norms: the more, the more they stand out
     beyond : share of rows that may be shortened: much, where noise and not bias is what hurts
     wave_share : of the budget, for mean squares along waves of columns, by which rows are smoothed; 0 for none
+    least : norm that some rows surely have, as ranges are known to be those of columns; others may all be 0
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Centring:
     fineness: int = 2
     beyond: float = 0.3
     wave_share: float = 0.0
+    least: float = 0.0
 
     def releases(self, noise: Callable[[float], float]) -> tuple[Release, ...]:
         """What centring releases; `noise` is the noise multiplier of a share of the budget."""
@@ -134,12 +137,13 @@ class Centring:
         counts, stddev = meter.noisy_counts(name, held), meter.noise_stddev(name)
         near = _OCTAVES * self.fineness
         norm = _norm(counts[:near], edges[:near], self.beyond * count, stddev)
+        least = max(_longer_rows(counts, edges, count, stddev), self.least)
         if not first:
-            return scaling.with_norm(norm)
+            return scaling.with_norm(max(norm, least))
         place, sure = _far_below(counts, count, stddev, self.fineness)
         if place >= near and not sure:  # else the norm may be found, and about the mean once more
             scaling = scaling.with_whitening(replace(scaling.whitening, short=True))  # type: ignore[type-var, arg-type]
-        return scaling.with_norm(min(norm, float(edges[place])) if sure else norm)
+        return scaling.with_norm(max(min(norm, float(edges[place])) if sure else norm, least))
 
 
 def _smoothed(scaling: "Scaling", problem: Callable[["Scaling"], LinearModel], count: float, meter: Meter) -> "Scaling":
@@ -178,6 +182,16 @@ def _far_below(counts: Vector, count: float, stddev: float, fineness: int) -> tu
     if held[place] < count / 2 or more < 0:
         return 0, False
     return place, bool(held[place] > _SURELY * noise and more * count > _LIKELIER * noise**2)
+
+
+def _longer_rows(counts: Vector, edges: Vector, count: float, stddev: float) -> float:
+    """The least norm that is not far too short for more rows than a few, which may be all that there is to learn from.
+
+    A part of the norm that clearly more than a few rows are beyond; 0 where none stand out. Post-processing.
+    """
+    beyond = np.cumsum(counts) - _FEW * count
+    clear = np.flatnonzero(beyond > _CLEARLY * stddev * np.sqrt(np.arange(1, len(edges) + 1)))
+    return _LEAST_PART * float(edges[clear[0]]) if clear.size else 0.0
 
 
 def _histogram(norms: Vector, edges: Vector) -> IntArray:

@@ -45,6 +45,11 @@ class Scaling:
         return 1.0 / math.hypot(self.norm, self.constant if self.intercept else 0.0)
 
     @property
+    def spread(self) -> float:
+        """The standard deviation of a whitened value once the row is scaled to norm at most 1, about."""
+        return self.shrink * (self.whitening.spread if isinstance(self.whitening, Whitening) else 1.0)
+
+    @property
     def total(self) -> float:
         """What records add up to, or weigh, for each that was counted on; 1 unless that was looked at."""
         return 1.0 if self.whitening is None else self.whitening.total

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 _ROOM = 52  # bits of a sum of products, which is then exact in any order
 _CONSTANT = 0.5  # length of the constant beside a row whose second moment is taken, in lengths of a row
-_BINS = 24  # of norms, from a quarter of the expected one to sixteen times that
+_BINS, _WIDE = 24, 3  # of norms, from a quarter of the expected one to sixteen times that; and four times as far each
+_SURELY, _PART = 4.5, 0.125  # standard deviations that rows there must be, and what part of that norm will do for them
 SEEN = 0.01, 100.0  # how many records there may be, or how much they may weigh, for one that is counted on
 BEYOND_DOUBT = 5.0  # standard deviations beyond which nobody says that there are records, or none
 _BELIEVED = 2.0  # standard deviations that more than those stand out of the noise
 _CLEARLY = 4.0  # and by which they do however they lie; else some must be within an octave
 _OCTAVE = 4  # bins
+_HARDLY = 1.25  # times as long as expected, in root mean square, that rows may be with steps as they are
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -49,6 +51,7 @@ class Whitening:
     mean: Vector
     total: float = 1.0  # what records add up to, or weigh, for each that was counted on
     most: float = math.inf  # share of the records that count, surely no more, by the noisy second moment
+    spread: float = 1.0  # how many times what it should be the root mean square of images is, if that is clearly more
 
     @classmethod
     def of(cls, mean: Vector, matrix: Vector) -> "Whitening":
@@ -174,7 +177,7 @@ class Whitener:
                     of="norms of whitened rows",
                     bound=Histograms(columns=1),
                     noise_multiplier=noise(norm_share),
-                    size=_BINS,
+                    size=_BINS + _WIDE,
                 ),
             ]
         return tuple(found)
@@ -201,8 +204,10 @@ class Whitener:
             found = norms(scaling)
             meter.open(name, count=len(found))
             (held,) = tallies([partial(_histogram, expected=expected)], [found])
-            counts = meter.noisy_counts(name, held)
-            scaling = scaling.with_norm(_quantile(counts, expected, self.tail * count, meter.noise_stddev(name)))
+            counts, stddev = meter.noisy_counts(name, held), meter.noise_stddev(name)
+            scaling = scaling.with_norm(_quantile(counts, expected, self.tail * count, stddev))
+        spread = _spread(counts, expected, scaling.norm, stddev, count / min(scaling.total, 1.0))
+        scaling = scaling.with_whitening(replace(scaling.whitening, spread=spread))  # type: ignore[type-var, arg-type]  # a Whitening
         return scaling.with_constant(1.0)
 
     def _round(
@@ -246,21 +251,38 @@ def shrunk(mean: Vector, noise: float) -> Vector:
 
 
 def _edges(expected: float) -> Vector:
-    return expected * np.geomspace(0.25, 16.0, _BINS + 1)[1:]
+    return expected * np.append(np.geomspace(0.25, 16.0, _BINS + 1)[1:], 16.0 * 4.0 ** np.arange(1, _WIDE + 1))
 
 
 def _histogram(norms: Vector, expected: float) -> Any:
     """Each norm in one bin, those outside in the outermost; NaN in none."""
     known = norms[~np.isnan(norms)]
-    return np.bincount(np.minimum(np.searchsorted(_edges(expected), known), _BINS - 1), minlength=_BINS)
+    last = _BINS + _WIDE - 1
+    return np.bincount(np.minimum(np.searchsorted(_edges(expected), known), last), minlength=last + 1)
+
+
+def _spread(counts: Vector, expected: float, norm: float, stddev: float, count: float) -> float:
+    """How many times as long as expected rows are, in root mean square, once shortened to a norm; 1 if hardly more.
+
+    Where few rows were far too long for the geometry before, all that was seen of them is their direction: variance is
+    then far above 1. Of bins that stand out, among `count` rows, of which there are more where they weigh less, or as
+    many more as do. Post-processing.
+    """
+    lengths = np.minimum(_edges(expected) * 2.0**-0.125, norm) / expected
+    seen = np.where(counts > _CLEARLY * stddev, counts, 0.0)
+    return max(math.sqrt(float(seen @ lengths**2) / max(count, float(seen.sum()))) / _HARDLY, 1.0)
 
 
 def _quantile(counts: Vector, expected: float, allowed: float, stddev: float) -> float:
     """The norm above which not clearly more than the allowed number of rows lie; post-processing.
 
     Sums from above share their noise: where all bins are by chance high together, those that are seen at the next
-    longer norms tell.
+    longer norms tell. Far beyond, whole bins tell: rows there were far too long for the geometry before.
     """
+    far = np.flatnonzero(counts[_BINS:] - allowed > _SURELY * stddev)
+    if far.size:
+        return float(_PART * _edges(expected)[_BINS + far[-1]])
+    counts = counts[:_BINS]
     bins = np.arange(_BINS, 0, -1)
     beyond, noise = np.cumsum(counts[::-1])[::-1] - allowed, stddev * np.sqrt(bins)
     near = np.convolve(counts, np.ones(_OCTAVE))[_OCTAVE - 1 :]
