@@ -469,6 +469,7 @@ def test_losses_that_are_not_cut_are_caught(draw: Any, name: str, monkeypatch: p
 CLASSIFIED: dict[str, tuple[Any, list[int], float, set[str]]] = {
     "two classes alone": (LogisticRegression, [0, 1], 0.05, {"class rates"}),
     "several alone": (LogisticRegression, [0, 1, 2], 0.05, {"constant"}),
+    "several alone, rates": (LogisticRegression, [0, 1, 2], 0.1, {"class rates"}),
     "two classes": (LogisticRegression, [0, 1], 0.2, {"class rates"}),
     "margins": (LinearSVC, [0, 1], 0.2, {"class rates"}),
     "several": (LogisticRegression, [0, 1, 2], 0.3, {"class rates", "class or model"}),
@@ -534,7 +535,7 @@ def test_one_record_moves_no_vote_by_more_than_is_planned(
 
 @pytest.mark.medium
 @pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
-@pytest.mark.parametrize("what", ["two classes alone", "two classes"])
+@pytest.mark.parametrize("what", ["two classes alone", "two classes", "several alone, rates"])
 def test_labels_that_count_twice_are_caught(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above fails if a record is two in the counts of classes."""
     monkeypatch.setattr(class_rates, "_STEP", 1.0)

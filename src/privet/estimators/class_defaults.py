@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Records × epsilon, as it is if a record is replaced, below which only the constant is learnt; of two classes, of more.
 _ALONE = (60.0, 150.0)
+_VOTED = 40.0  # and below which only the commonest of several is, or where there are no probabilities
 _KEPT = 1_000.0  # effective sample size from which nothing is drawn of several classes
 _MANY = 8  # classes beyond which a constant is no better than what noise leaves, and nothing is drawn
 _NARROW = 20  # columns up to which slopes are taken to be spread over directions alike
@@ -134,12 +135,12 @@ def seen_votes(epsilon: float, count: float, neighbours: Neighbours) -> float:
 
 def lone_class(model: "PrivateLinearModel", size: "Size", count: float) -> ClassRates | ClassVote | None:
     """How the commonest class is learnt, if it is all that will be; by public facts."""
-    several = size.classes > 2
-    if size.classes > _MANY or seen_votes(model.epsilon, count, model.neighbours) >= _ALONE[several]:
+    several, seen = size.classes > 2, seen_votes(model.epsilon, count, model.neighbours)
+    if size.classes > _MANY or seen >= _ALONE[several]:
         return None
-    if several:
+    if several and (seen < _VOTED or not model._calibrates):
         return ClassVote(name="constant", classes=size.classes)
-    return ClassRates(classes=2, neighbours=model.neighbours)
+    return ClassRates(classes=size.classes, neighbours=model.neighbours)
 
 
 def class_draws_for(
