@@ -36,8 +36,8 @@ _SQUARED = 20.0, 28.0  # and, of squared errors, however few columns there are: 
 # the least and the most of the budget for it.
 _REACH, _PARTS = (24.0, 30.0), (0.25, 0.7)
 _ANY = 15.0  # what the budget must be worth, in the same, for a median to be drawn where no range is declared
-_AT_ONCE = 50.0  # and below which it is drawn at once, in all of a declared range: half of the records tell how far
-_VAGUE = 12.0, 18.0  # and below what only a guess is drawn in a declared range: of a median, of a quantile far out
+_AT_ONCE = 130.0  # and below which it is drawn at once, in all of a declared range: half of the records tell how far
+_VAGUE = 8.0, 18.0  # and below what only a guess is drawn in a declared range: of a median, of a quantile far out
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,8 +17,10 @@ from privet.solvers.drawing import exact_choice, exponential_weights
 from privet.solvers.exponential import mechanism_epsilon
 
 ONE = 1 << 20  # units of a score that are one record
-_OCTAVES, _FINE = 12, 16  # sizes that a quantile may have, below the largest, and points in each octave
+_OCTAVES, _FINER = 16, 96  # sizes that a quantile may have, below the largest, and points in each octave
+_FINE = 16  # and where no ends are declared
 _EVEN = 512  # points between the ends
+_END = 0.02  # of the distance between the ends, to which odds do not sink towards them
 MOST = 2.0**40  # the largest size where no ends are declared
 _LEAST_SIZE = 2.0**-20  # of a quantile there
 _LARGER = 0.35  # logarithm of odds that one loses with each octave beyond 1
@@ -51,10 +53,10 @@ def draw_release(name: str, of: str, epsilon: float) -> Release:
 class QuantileDraw:
     """A quantile of values within public ends: a point with probability ∝ exp(−β |records below it − level · records|).
 
-    Unlike a noisy mean it does not care how wide the ends are: points are as dense, in logarithms, about the place
-    next to 0 as at the ends, down to 2⁻¹² of the range, and there are some evenly all over the range, for values close
-    together far from 0. Where nothing can be told, half of the odds are with each. Without ends, points are as dense in
-    every octave up to 2⁴⁰, and those beyond 1 are disliked the more the larger they are.
+    Unlike a noisy mean it does not care how wide the ends are: points are as dense, in logarithms, about a usual place
+    (`usual_place`) as at the ends, down to 2⁻¹⁶ of the range, and there are some evenly all over the range, for values
+    close together elsewhere. Where nothing can be told, half of the odds are with each. Without ends, points are as
+    dense in every octave up to 2⁴⁰, and those beyond 1 are disliked the more the larger they are.
 
     Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.
     Theorem: docs/proofs/drawing.md, section 7.
@@ -111,23 +113,42 @@ class MeanDraw:
         return float(rates[drawn(self.name, scores, 2 * (ONE + 1), meter, dislike=dislike)])
 
 
+def usual_place(low: float, high: float) -> float:
+    """Where values between two ends often are, as far as can be said without any: 0, or their logarithmic mean.
+
+    What is of one sign mostly crowds towards 0: that mean is between the middle of the ends and their geometric mean.
+
+    Examples
+    --------
+    >>> usual_place(-1.0, 9.0), round(usual_place(1.0, 9.0), 3), round(usual_place(100.0, 102.0), 3)
+    (0.0, 3.641, 100.997)
+    """
+    if low <= 0.0 <= high:
+        return 0.0
+    octaves = math.log(abs(high)) - math.log(abs(low))
+    return min(max((high - low) / octaves, low), high) if octaves else low
+
+
 def quantile_points(low: float, high: float) -> tuple[Vector, list[float]]:
     """Points of [low, high] and how much each is disliked; public.
 
-    They are dense about the one next to 0, as many in every octave of the distance from it, and evenly between the ends
-    as well. Half of the odds are spread over each, so that where points crowd they do not count by their number.
+    They are dense about the usual place, as many in every octave of the distance from it, and evenly between the ends
+    as well. Half of the odds are spread over each, so that where points crowd they do not count by their number. Those
+    of the latter sink towards the ends, one half of them, and with the distance from the usual place, the other.
     """
     low, high = np.clip((low, high), -FARTHEST, FARTHEST).tolist()
-    origin = min(max(0.0, low), high)
-    top = max(high - origin, origin - low)
-    sizes = top * 2.0 ** (-np.arange(_OCTAVES * _FINE)[::-1] / _FINE)
-    points = np.concatenate([origin - sizes, [origin], origin + sizes, np.linspace(low, high, _EVEN + 1)])
+    place = usual_place(low, high)
+    top = max(high - place, place - low)
+    sizes = top * 2.0 ** (-np.arange(_OCTAVES * _FINER)[::-1] / _FINER)
+    points = np.concatenate([place - sizes, [place], place + sizes, np.linspace(low, high, _EVEN + 1)])
     points = np.unique(points[(points >= low) & (points <= high)])
     if len(points) < 2 or sizes[0] < 2.0**-1000:  # too close together to be told apart by ratios
         return points, [0.0] * len(points)
     gaps = np.gradient(points)
-    near = gaps / np.maximum(np.abs(points - origin), sizes[0])
-    odds = near / near.sum() + gaps / gaps.sum()
+    near = gaps / np.maximum(np.abs(points - place), sizes[0])
+    inside = gaps * np.maximum(np.minimum(points - low, high - points) / (high - low), _END)
+    about = gaps * np.maximum(1 - np.abs(points - place) / top, _END)
+    odds = near / near.sum() + (inside / inside.sum() + about / about.sum()) / 2
     return points, [float(each) for each in np.log(odds.max() / odds)]
 
 

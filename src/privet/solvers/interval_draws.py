@@ -10,7 +10,7 @@ from privet.arrays import IntArray, Vector
 from privet.data.elsewhere import tallies
 from privet.plan import Meter, Release
 from privet.privacy import sensitivity_factor
-from privet.solvers.constant_draws import FARTHEST, MOST, ONE, draw_release, drawn
+from privet.solvers.constant_draws import FARTHEST, MOST, ONE, draw_release, drawn, usual_place
 
 _WIDER = 0.1  # logarithm of odds that an interval loses with each octave that it is wider
 _PARTS = np.array([0.0, 0.25, 0.5])  # where parts of half an interval's width begin
@@ -18,7 +18,7 @@ _MORE = 0.2  # of all records, that an interval shall hold beyond half of the kn
 _AWAY = 64  # of its halves that the middle of an interval may be from the place next to 0
 _HALVES = (14, 60)  # octaves of intervals inside declared ends, and where there are none
 _GUESSED = 6  # octaves of intervals whose middle is a guess
-_SHORT = 0.9  # logarithm of odds that those about the place next to 0 lose with each octave that they are wider
+_SHORT = 0.9  # logarithm of odds that those about the usual place lose with each octave that they are wider
 _ELSEWHERE = 5.5  # and that the others lose beside the shortest of them
 
 
@@ -60,7 +60,7 @@ class MiddleDraw:
     """About the middle of an interval with nearly all values: with probability ∝ exp(−β · records outside − dislike).
 
     Where next to nothing can be told this is better than a quantile: all records speak against a place far off, not
-    half of them. Half of the odds are with intervals about the place next to 0, and the wider, the more disliked.
+    half of them. Half of the odds are with intervals about a usual place, and the wider, the more disliked.
     Of a `level` beside 1/2, a place half as far from the middle.
 
     Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.
@@ -146,11 +146,10 @@ def interval_scores(values: Vector, room: Intervals, count: int) -> list[int]:
 def guesses(ends: tuple[float, float]) -> tuple[Vector, Vector, list[float]]:
     """Intervals within `ends`, by their ends, and how much each is disliked; public.
 
-    Some are about 0 if that is within, else about the middle, and the wider, the more disliked; they have most of the
-    odds. Others are anywhere.
+    Some are about the usual place, and the wider, the more disliked; they have most of the odds. Others are anywhere.
     """
     low, high = np.clip(ends, -FARTHEST, FARTHEST).tolist()
-    origin = 0.0 if low <= 0.0 <= high else (low + high) / 2
+    origin = usual_place(low, high)
     octaves = np.arange(_GUESSED + 1)
     halves = max(high - origin, origin - low) * 2.0**-octaves
     room = intervals(ends, _GUESSED)
