@@ -136,8 +136,22 @@ def test_points_anywhere_are_of_both_signs_and_of_no_size_before_all_others() ->
     assert dislike == dislike[::-1]
     assert (points[0], points[-1], min(points[points > 0])) == (-(2.0**40), 2.0**40, 2.0**-20)
     octaves = np.log2(points[points > 0])
-    assert np.diff(octaves) == pytest.approx(1 / 16)
-    assert np.array(dislike)[points > 0] == pytest.approx(0.35 * np.maximum(octaves, 0))
+    assert np.diff(octaves) == pytest.approx(1 / 64)
+    assert np.array(dislike)[points > 0] == pytest.approx(0.35 * np.maximum(octaves, 0) + np.log(4))
+
+
+@pytest.mark.parametrize("middle", [5.0, 650.0, 40_000.0])
+def test_a_median_close_together_far_from_0_is_found_without_a_range(middle: float) -> None:
+    """400 values that spread by 3 % at epsilon 0.2: by the law, four of five draws are within three spreads.
+
+    With 16 points an octave hardly one was, where all are beside the values.
+    """
+    values = middle * (1 + 0.03 * np.random.default_rng(3).standard_normal(400))
+    points, dislike = room.points_anywhere()
+    scores, _ = room.quantile_scores(values, points, 0.5)
+    odds = -0.2 / 2 * np.array(scores) / room.ONE - dislike
+    chances = np.exp(odds - odds.max())
+    assert chances[np.abs(points - middle) < 0.09 * middle].sum() / chances.sum() > 0.8
 
 
 def test_a_range_of_one_point_is_that_point() -> None:

@@ -29,8 +29,12 @@ class Shapes:
     odds: Vector
 
 
-def likely_place(counts: Vector, edges: Vector, *, stddev: float, records: float) -> tuple[float, float] | None:
+def likely_place(
+    counts: Vector, edges: Vector, *, stddev: float, records: float, sure: bool = False
+) -> tuple[float, float] | None:
     """The range that suits where most values are, by noisy counts of equal bins; None if they say nothing.
+
+    If it is `sure` that most values are in these bins, they always say something.
 
     A column's values are taken to be even in a run of bins, or to fall off from some bin to one side, or to be in two
     runs apart; all of them or a part. With n of N records in it, a shape with shares s has the log-likelihood
@@ -49,7 +53,7 @@ def likely_place(counts: Vector, edges: Vector, *, stddev: float, records: float
     held = max(records, float(counts.sum()) - _MORE * blur) * np.array(_HELD)[:, None]
     found = 2 * held * (shapes.shares @ counts) - held**2 * np.square(shapes.shares).sum(axis=1)
     odds = found / (2 * stddev**2) + shapes.odds
-    if odds.max() < _SEEN:
+    if odds.max() < _SEEN and not sure:
         return None
     chances = np.exp(odds - odds.max()).sum(axis=0)
     chances /= chances.sum()

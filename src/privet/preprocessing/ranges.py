@@ -160,8 +160,9 @@ class RangeFinder:
             fine = meter.noisy_counts(bins, np.stack(tallies(counted, values)))
             spread = meter.noise_stddev(bins)
             if self.placed:
-                pairs = zip(fine, edges, strict=True)
-                places = [likely_place(counts, e, stddev=spread, records=records) for counts, e in pairs]
+                sure = [guess.sure and hull is not None for guess, hull in zip(guesses, hulls, strict=True)]
+                told = zip(fine, edges, sure, strict=True)
+                places = [likely_place(c, e, stddev=spread, records=records, sure=known) for c, e, known in told]
             else:
                 found = [trimmed(counts, e, spread, self.tail, records) for counts, e in zip(fine, edges, strict=True)]
         inside = [hull is not None and place is not None for hull, place in zip(hulls, places, strict=True)]

@@ -18,8 +18,9 @@ from privet.solvers.exponential import mechanism_epsilon
 
 ONE = 1 << 20  # units of a score that are one record
 _OCTAVES, _FINER = 16, 96  # sizes that a quantile may have, below the largest, and points in each octave
-_FINE = 16  # and where no ends are declared
+_FINE = 64  # and where no ends are declared
 _EVEN = 512  # points between the ends
+_ZERO = 16.0  # part of an octave that 0 has the odds of, where no ends are declared, one in so many
 _END = 0.02  # of the distance between the ends, to which odds do not sink towards them
 MOST = 2.0**40  # the largest size where no ends are declared
 _LEAST_SIZE = 2.0**-20  # of a quantile there
@@ -155,10 +156,11 @@ def quantile_points(low: float, high: float) -> tuple[Vector, list[float]]:
 def points_anywhere() -> tuple[Vector, list[float]]:
     """Points of every size up to 2⁴⁰, of both signs, and how much each is disliked; public.
 
-    Where next to nothing can be told, a constant that is far too large is dear, and 0 is not.
+    Where next to nothing can be told, a constant that is far too large is dear, and 0 is not: it has the odds of a
+    sixteenth of an octave.
     """
     octaves = np.arange(_FINE * math.log2(_LEAST_SIZE), _FINE * math.log2(MOST) + 1) / _FINE
-    sizes, dislike = 2.0**octaves, _LARGER * np.maximum(octaves, 0.0)
+    sizes, dislike = 2.0**octaves, _LARGER * np.maximum(octaves, 0.0) + math.log(_FINE / _ZERO)
     return np.concatenate([-sizes[::-1], [0.0], sizes]), [*dislike[::-1].tolist(), 0.0, *dislike.tolist()]
 
 
