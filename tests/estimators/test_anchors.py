@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from privet.accounting import ExponentialMechanism
+from privet.accounting import ExponentialMechanism, Laplace
 from privet.errors import SmallEffectiveSample
 from privet.estimators import HuberRegressor, LinearRegression, QuantileRegressor, Ridge
 from privet.estimators.outline import Size, outlined
@@ -77,21 +77,23 @@ def test_a_target_close_together_far_from_0_is_found(
         (QuantileRegressor(), None),
         (QuantileRegressor(quantile=0.9), (-1e5, 1e5)),
         (LinearRegression(), (-1e5, 1e5)),
+        (HuberRegressor(), (-1e5, 1e5)),
     ],
 )
 @pytest.mark.parametrize("epsilon", [0.1, 0.0917, 0.11])
 def test_an_interval_and_a_constant_cost_no_more_than_all(model: Any, ends: Any, epsilon: float) -> None:
     """To the last bit: what they cost adds up to epsilon at most, and to nearly all of it.
 
-    In a declared range, however wide, a median is drawn at once; a quantile far out is not.
+    In a declared range, however wide, a median is drawn at once; a quantile far out is not, nor a mean.
     """
     found = outlined(
         clone(model).set_params(epsilon=epsilon, bounds=(-5, 5), target_range=ends), Size(records=1_500, columns=5)
     )
     mechanisms = [release.mechanism for release in found.plan.releases]
     assert found.alone is not None
-    assert len(mechanisms) == (1 if ends and isinstance(model, LinearRegression) else 2)
-    spent = sum(Fraction(each.epsilon) for each in mechanisms if isinstance(each, ExponentialMechanism))
+    assert len(mechanisms) == (1 if ends and isinstance(model, HuberRegressor) else 2)
+    spent = sum((Fraction(each.epsilon) for each in mechanisms if isinstance(each, ExponentialMechanism)), Fraction(0))
+    spent += sum(2 / Fraction(each.scale) for each in mechanisms if isinstance(each, Laplace))
     assert 0.999999 * epsilon < spent <= Fraction(epsilon)
 
 

@@ -57,7 +57,7 @@ def test_intervals_are_within_declared_ends_and_cover_them() -> None:
     widest, narrow = (
         np.exp(-found.dislike[found.dislike == each]).sum() for each in (found.dislike[0], found.dislike[-1])
     )
-    assert narrow / widest == pytest.approx(np.exp(0.1 * 14))
+    assert narrow / widest == pytest.approx(np.exp(0.1 * 20))
 
 
 def middles(values: Any, ends: tuple[float, float], epsilon: float) -> tuple[Any, Any]:

@@ -17,13 +17,14 @@ from privet.solvers.class_rates import ClassRates
 from privet.solvers.constant_draws import MeanDraw, QuantileDraw
 from privet.solvers.interval_draws import IntervalDraw, MiddleDraw
 from privet.solvers.keeping import Keeping
+from privet.solvers.laplace_mean import LaplaceMean
 from privet.solvers.mean_residual import MeanResidual
 from privet.solvers.settling import Settling
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
 
-ConstantDraw = MeanDraw | MiddleDraw | QuantileDraw | ClassRates | ClassVote
+ConstantDraw = LaplaceMean | MeanDraw | MiddleDraw | QuantileDraw | ClassRates | ClassVote
 CONSTANT = "constant"
 # Effective sample size from which a histogram of targets does better than draws.
 _ANCHORED: dict[Task, float] = {"regression": 600.0, "quantile": 300.0, "counts": 300.0}

@@ -23,6 +23,7 @@ from privet.plan import Meter, Release
 from privet.preprocessing.scaling import given_scaling, scaling_from
 from privet.solvers.constant_draws import QuantileDraw
 from privet.solvers.interval_draws import IntervalDraw, MiddleDraw
+from privet.solvers.laplace_mean import LaplaceMean
 
 if TYPE_CHECKING:
     from privet.estimators.linear import PrivateLinearModel
@@ -38,6 +39,12 @@ _REACH, _PARTS = (24.0, 30.0), (0.25, 0.7)
 _ANY = 15.0  # what the budget must be worth, in the same, for a median to be drawn where no range is declared
 _AT_ONCE = 130.0  # and below which it is drawn at once, in all of a declared range: half of the records tell how far
 _VAGUE = 8.0, 18.0  # and below what only a guess is drawn in a declared range: of a median, of a quantile far out
+# From what of the same the constant of squared errors is a noisy mean in an interval, declared or not, what the
+# interval is worth, and the least part of the budget for it; how far beside the interval values count, in its widths,
+# and from what on that is the farther one.
+_MEANT, _MEAN_REACH, _MEAN_PART = (45.0, 55.0), (26.0, 32.0), 0.15
+_MEAN_BESIDE, _MEAN_FAR = (0.5, 1.0), 65.0
+_REACH_DRAW = IntervalDraw(name="target: reach")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,6 +101,10 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     if rare * effective >= enough:
         return None
     known, open_ = hull is not None, effective >= declared
+    if model._loyal and model.neighbours != "add_remove" and worth >= _MEANT[not known]:
+        mean = LaplaceMean(name=CONSTANT, neighbours=model.neighbours)
+        part, beside = max(_MEAN_REACH[not known] / worth, _MEAN_PART), _MEAN_BESIDE[worth >= _MEAN_FAR]
+        return Alone(draw=mean, reach=_REACH_DRAW, hull=hull, beside=beside, part=part, open=open_)
     if known and worth < _VAGUE[rare < 1]:
         return Alone(draw=MiddleDraw(name=CONSTANT, level=draw.level), hull=hull, open=open_)
     if rare == 1 and (0.0 if known else _ANY) <= worth < (_AT_ONCE if known else LEAST):
@@ -102,7 +113,7 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
         return None
     part = min(max(_REACH[not known] / worth, _PARTS[0]), _PARTS[1])
     beside = widths_beside(draw.level, (1 - part) * worth)
-    return Alone(draw=draw, reach=IntervalDraw(name="target: reach"), hull=hull, beside=beside, part=part, open=open_)
+    return Alone(draw=draw, reach=_REACH_DRAW, hull=hull, beside=beside, part=part, open=open_)
 
 
 def few_sentence(effective: float, alone: Alone) -> str:

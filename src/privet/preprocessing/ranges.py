@@ -160,13 +160,14 @@ class RangeFinder:
             fine = meter.noisy_counts(bins, np.stack(tallies(counted, values)))
             spread = meter.noise_stddev(bins)
             if self.placed:
-                sure = [guess.sure and hull is not None for guess, hull in zip(guesses, hulls, strict=True)]
-                told = zip(fine, edges, sure, strict=True)
-                places = [likely_place(c, e, stddev=spread, records=records, sure=known) for c, e, known in told]
+                told = zip(fine, edges, guesses, hulls, strict=True)
+                seen = {"stddev": spread, "records": records}
+                places = [
+                    likely_place(c, e, **seen, sure=guess.sure and hull is not None) for c, e, guess, hull in told
+                ]
             else:
                 found = [trimmed(counts, e, spread, self.tail, records) for counts, e in zip(fine, edges, strict=True)]
-        inside = [hull is not None and place is not None for hull, place in zip(hulls, places, strict=True)]
-        sure = [guess.sure or known for guess, known in zip(guesses, inside, strict=True)]
+        sure = [g.sure or None not in (hull, place) for g, hull, place in zip(guesses, hulls, places, strict=True)]
         chosen = zip(self.columns, found, hulls, places, strict=True)
         ranges = [
             _inside(self._widened(ends, name in self.log), ends, hull, self.narrower)
