@@ -160,11 +160,8 @@ class RangeFinder:
             fine = meter.noisy_counts(bins, np.stack(tallies(counted, values)))
             spread = meter.noise_stddev(bins)
             if self.placed:
-                told = zip(fine, edges, guesses, hulls, strict=True)
-                seen = {"stddev": spread, "records": records}
-                places = [
-                    likely_place(c, e, **seen, sure=guess.sure and hull is not None) for c, e, guess, hull in told
-                ]
+                told = zip(fine, edges, [guess.sure and any(self.hulls) for guess in guesses], strict=True)
+                places = [likely_place(c, e, stddev=spread, records=records, sure=sure) for c, e, sure in told]
             else:
                 found = [trimmed(counts, e, spread, self.tail, records) for counts, e in zip(fine, edges, strict=True)]
         sure = [g.sure or None not in (hull, place) for g, hull, place in zip(guesses, hulls, places, strict=True)]
