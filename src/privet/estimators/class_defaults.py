@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Records × epsilon, as it is if a record is replaced, below which only the constant is learnt; of two classes, of more.
 _ALONE = (60.0, 150.0)
-_VOTED = 40.0  # and below which only the commonest of several is, or where there are no probabilities
+_VOTED = 60.0  # and below which only the commonest of several is, or where there are no probabilities
 _KEPT = 1_000.0  # effective sample size from which nothing is drawn of several classes
 _MANY = 8  # classes beyond which a constant is no better than what noise leaves, and nothing is drawn
 _NARROW = 20  # columns up to which slopes are taken to be spread over directions alike

@@ -29,7 +29,7 @@ FARTHEST = 2.0**1015  # to which ends are cut, so that no difference or multiple
 _LEAST_RATE, _MOST_RATE = -6, 20  # powers of two
 _RATES = 16  # points in each octave of rates
 _MODERATE = 1.25  # logarithm of odds that a rate loses with each factor of e away from 1
-_CAP = 4.0  # counts beyond so many times the rate count as that
+_CAPS, _PLENTY = (3.0, 4.0), 40.0  # counts beyond so many times the rate count as that; the latter from so many nats on
 
 
 def drawn(name: str, scores: Sequence[int], width: int, meter: Meter, *, dislike: Sequence[float] = ()) -> int:
@@ -85,9 +85,10 @@ class QuantileDraw:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MeanDraw:
-    """About the mean of counts: a rate t with probability ∝ exp(−β |Σ (min(y, 4u) − t)| ÷ 4u), u the larger of t and 1.
+    """About the mean of counts: a rate t with probability ∝ exp(−β |Σ (min(y, ku) − t)| ÷ ku), u the larger of t and 1.
 
-    Rates far from 1 are disliked a little, in public: where nothing can be told, one that is far too high is dear.
+    With k = 4 where much can be told, else 3, by which more speaks against rates that are too high. Rates far from 1
+    are disliked a little, in public: where nothing can be told, one that is far too high is dear.
 
     Promise: the release of that name, an exact ExponentialMechanism; counts that are NaN count for nothing.
     Theorem: docs/proofs/drawing.md, section 7.
@@ -108,7 +109,9 @@ class MeanDraw:
         top = float(_MOST_RATE) if most is None else min(max(math.log2(most), _LEAST_RATE + 1.0), float(_MOST_RATE))
         rates = 2.0 ** np.linspace(_LEAST_RATE, top, math.ceil((top - _LEAST_RATE) * _RATES) + 1)
         meter.open(self.name, count=len(counts))
-        (sums,) = tallies([partial(_mean_sums, rates=rates)], [counts])
+        worth = mechanism_epsilon(meter.plan, self.name) * meter.plan.count / 2
+        cap = _CAPS[worth >= _PLENTY]
+        (sums,) = tallies([partial(_mean_sums, rates=rates, cap=cap)], [counts])
         scores = [abs(int(each)) for each in sums]
         dislike = (_MODERATE * np.abs(np.log(rates))).tolist()
         return float(rates[drawn(self.name, scores, 2 * (ONE + 1), meter, dislike=dislike)])
@@ -177,13 +180,13 @@ def _at_or_below(values: Vector, points: Vector) -> IntArray:
     return np.append(np.searchsorted(known, points, side="right"), len(known)).astype(np.int64)
 
 
-def _mean_sums(counts: Vector, rates: Vector) -> IntArray:
+def _mean_sums(counts: Vector, rates: Vector, cap: float) -> IntArray:
     """The sum of all counts' shares of each rate's score; NaN has none."""
     bounded = np.clip(counts[~np.isnan(counts)], 0.0, 2.0**60)
-    return np.array([mean_shares(bounded, rate).sum() for rate in rates], dtype=np.int64)
+    return np.array([mean_shares(bounded, rate, cap).sum() for rate in rates], dtype=np.int64)
 
 
-def mean_shares(counts: Vector, rate: float) -> IntArray:
+def mean_shares(counts: Vector, rate: float, cap: float = _CAPS[1]) -> IntArray:
     """Each count's share of a rate's score, in units; they are within `ONE` + 1 of each other and of 0."""
-    cap = _CAP * max(rate, 1.0)
-    return np.rint((np.minimum(counts, cap) - rate) * (ONE / cap)).astype(np.int64)
+    most = cap * max(rate, 1.0)
+    return np.rint((np.minimum(counts, most) - rate) * (ONE / most)).astype(np.int64)
