@@ -45,6 +45,26 @@ def test_what_the_schema_can_read_is_counted() -> None:
     assert counts(ODD).tolist() == [2, 3, 2, 2]
 
 
+def test_columns_of_which_no_name_was_learnt_are_counted_in_their_places() -> None:
+    """They have no feature of their own, so that the next column stands where they do; and their zero is no misfit."""
+    none = Category(values=())
+    kinds = {"a": none, "b": none, "age": COLUMNS["age"], "c": none, "job": COLUMNS["job"], "d": none}
+    schema = Schema(columns=kinds, target=SCHEMA.target)
+    rows = [{"age": 1, "job": "smith", "ill": "no"}, {"age": 2, "ill": "yes"}] * 2000
+    made = TableEncoder(schema).rows([{**dict.fromkeys("abcd", "x"), "job": None, **row} for row in rows])
+    assert made.usable().tolist() == [0, 0, 4000, 0, 2000, 0]
+    planned = UsableCounts.planned(
+        schema, records=4000, whole_noise=whole_noise(BUDGET, "replace_one"), neighbours="replace_one"
+    )
+    meter = Meter(
+        Plan(releases=planned.releases, neighbours="replace_one", records=4000),
+        random=fixed_seed_invalidates_guarantee(7),
+    )
+    usable = planned.run(schema, made, np.zeros(4000), meter)
+    assert FEATURES in planned.releases[-1].name
+    assert (list(usable.counts), usable.misfits) == (["ill", *schema.columns], ())
+
+
 @pytest.mark.parametrize("neighbours", get_args(Neighbours))
 def test_no_record_moves_counts_further_than_their_reach(neighbours: Neighbours) -> None:
     """By brute force over neighbours with odd cells; the reach is attained, and less would be wrong."""

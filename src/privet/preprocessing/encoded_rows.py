@@ -1,6 +1,7 @@
 """Rows of a table in their own units, made as they are asked for, so that a tall table is not in memory twice."""
 
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,13 @@ class EncodedRows(MadeRows):
 
     def usable(self, part: slice | IntArray = slice(None)) -> IntArray:
         """How many of the records have a value that the schema can read, for each of its columns in order. Private."""
-        found = {place: _finite(values[part]) for place, values in self._numbers}
+        found = [(place, 1, _finite(values[part])) for place, values in self._numbers]
         for place, kind, read_as in self._others:
             known = read_as[part]
-            found[place] = int((known >= 0).sum()) if isinstance(kind, Category) else _finite(known)
-        return np.array([found[place] for place in sorted(found)], dtype=np.int64)
+            many = int((known >= 0).sum()) if isinstance(kind, Category) else _finite(known)
+            found.append((place, width_of(kind), many))
+        found.sort(key=itemgetter(0, 1))  # a column without names has no width, and shares the place of the next
+        return np.array([many for *_, many in found], dtype=np.int64)
 
     def whole(self) -> Vector:
         """All rows."""

@@ -100,6 +100,8 @@ class UsableCounts:
             counts.update(zip(columns[name], noisy.tolist(), strict=True))
             hardly = noisy < min(meter.plan.count / 2 - blur, _FEW * meter.plan.count + blur)
             misfits += tuple(column for column, few in zip(columns[name], hardly, strict=True) if few)
+        nameless = {column for column, kind in schema.columns.items() if isinstance(kind, Category) and not kind.values}
+        misfits = tuple(column for column in misfits if column not in nameless)  # that none was learnt is told
         return Usable(counts=counts, misfits=misfits)
 
 
