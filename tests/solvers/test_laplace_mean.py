@@ -18,7 +18,7 @@ from privet.solvers import laplace_mean
 from privet.solvers.laplace_mean import LaplaceMean
 
 ODD = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, 2.0, 3.0, 7.0]
-ENDS = [(2.0, 7.0), (-1e300, 1e300), (0.0, 5e-324), (3.0, 3.0)]
+ENDS = [(2.0, 7.0), (-1e300, 1e300), (0.0, 5e-324), (3.0, 3.0), (0.0, 0.5)]
 
 
 def units(values: Any, ends: tuple[float, float], patch: pytest.MonkeyPatch, neighbours: Any = "replace_one") -> Any:

@@ -30,6 +30,7 @@ _WIDER = 1.3  # times the standard deviation that counts have, that losses are i
 _NORMAL = 1.48  # standard deviations that half of all are within, inverted
 _SIZES = "size of counts"
 _SPREAD = QuantileDraw(name="spread of counts", level=0.5)  # how far half of them are from the mean, in units of it
+_FAR = 2.0**60  # beyond which no count tells more
 _AWAY, _SPREAD_PART = (2.0**-8, 4.0), 0.25  # between what that is, and the part of a draw of sizes that is for it
 
 
@@ -102,7 +103,8 @@ class PoissonRegressor(LinearRegressor):
             size, spread, top = typical_count(target, meter, most=most)
         else:
             size = MeanDraw(name=_SIZES).run(target, most, meter)
-            half = _SPREAD.run(np.clip(np.abs(target / size - 1), *_AWAY), _AWAY, meter)
+            near = np.clip(target, 0.0, _FAR)  # so that none overflows, which would be told
+            half = _SPREAD.run(np.clip(np.abs(near / size - 1), *_AWAY), _AWAY, meter)
             spread, top = min(_WIDER * _NORMAL * half, 1.0), _TIMES * size
         low, high = ends if ends is not None else (0.0, top)
         counts = np.clip(data.target, low, high)

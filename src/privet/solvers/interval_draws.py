@@ -27,7 +27,7 @@ class IntervalDraw:
     """A short interval with most of the values: with probability ∝ exp(−β s), s how many records it is off.
 
     So many does it lack to hold seven tenths of them, or has a part of half its width more than half. There are
-    intervals of every size, up to sixteen of their widths away from the place next to 0. How large values are stands
+    intervals of every size, up to 32 of their widths away from the place next to 0. How large values are stands
     out before a quantile far out does, also if they are close together far from 0: the shortest interval that is at
     hand then may hold them all.
 
@@ -60,7 +60,7 @@ class MiddleDraw:
     """About the middle of an interval with nearly all values: with probability ∝ exp(−β · records outside − dislike).
 
     Where next to nothing can be told this is better than a quantile: all records speak against a place far off, not
-    half of them. Half of the odds are with intervals about a usual place, and the wider, the more disliked.
+    half of them. Nearly all odds are with intervals about a usual place, and the wider, the more disliked.
     Of a `level` beside 1/2, a place half as far from the middle.
 
     Promise: the release of that name, an exact ExponentialMechanism; values that are NaN count for nothing.

@@ -62,5 +62,6 @@ class LaplaceMean:
 def _units(values: Vector, middle: float, half: float) -> IntArray:
     """What values add up to beside the middle, in units; NaN is nothing. Each is rounded by itself."""
     known = values[~np.isnan(values)]
-    cut = np.clip((known - middle) / half, -1.0, 1.0) if half > 0 else np.zeros_like(known)
+    with np.errstate(all="ignore"):
+        cut = np.clip((known - middle) / half, -1.0, 1.0) if half > 0 else np.zeros_like(known)
     return np.array([np.rint(np.ldexp(cut, _BITS)).astype(np.int64).sum()])

@@ -166,7 +166,7 @@ def gram_sum(table: Table, *, weights: Vector | None = None, threads: int | None
 
 
 def scores(table: Table, theta: Vector) -> Vector:
-    """⟨x, θ⟩ of every record, exactly for θ as it is rounded. Private.
+    """⟨x, θ⟩ of every record, exactly for θ as it is rounded; of a row that was shortened, times its λ. Private.
 
     Examples
     --------
