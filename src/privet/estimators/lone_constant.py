@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from privet.estimators.preparing import Records
 
 # Effective sample size, and that a column, below both of which only the constant is learnt.
-_FEW: dict[Task, tuple[float, float]] = {"regression": (35.0, 4.0), "quantile": (35.0, 4.0), "counts": (60.0, 7.0)}
-_SQUARED = 20.0, 28.0  # and, of squared errors, however few columns there are: in a declared range, in none
+_FEW: dict[Task, tuple[float, float]] = {"regression": (28.0, 4.0), "quantile": (35.0, 4.0), "counts": (60.0, 7.0)}
+_SQUARED = 24.0  # and of squared errors, however many columns there are
 # In logarithms of odds, what an interval is worth before a constant that is all that is learnt, declared or not, and
 # the least and the most of the budget for it.
 _REACH, _PARTS = (24.0, 30.0), (0.25, 0.7)
@@ -56,7 +56,6 @@ class Alone:
     hull: tuple[float, float] | None = None
     beside: float = 1.0
     part: float = 0.5  # of the budget, on the interval
-    open: bool = False  # whether slopes would be learnt if a range were declared
 
     def releases(self, epsilon: float) -> tuple[Release, ...]:
         """One draw or two, whose epsilons add up to no more."""
@@ -91,29 +90,26 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     draw, hull, worth = model._constant_draw(CONSTANT), model._ends, worth_of(model, count)
     if draw is None:
         return None
-    squared = _SQUARED if model._loyal else (0.0, 0.0)
-    declared, enough = (min(few, max(each * (size.columns + 1), least)) for least in squared)
-    if hull is not None:
-        enough = declared
+    enough = _SQUARED if model._loyal else min(few, each * (size.columns + 1))
     if not isinstance(draw, QuantileDraw):
         return None if effective >= enough else Alone(draw=draw, hull=hull)
     rare = rare_part(draw.level)
     if rare * effective >= enough:
         return None
-    known, open_ = hull is not None, effective >= declared
+    known = hull is not None
     if model._loyal and model.neighbours != "add_remove" and worth >= _MEANT[not known]:
         mean = LaplaceMean(name=CONSTANT, neighbours=model.neighbours)
         part, beside = max(_MEAN_REACH[not known] / worth, _MEAN_PART), _MEAN_BESIDE[worth >= _MEAN_FAR]
-        return Alone(draw=mean, reach=_REACH_DRAW, hull=hull, beside=beside, part=part, open=open_)
+        return Alone(draw=mean, reach=_REACH_DRAW, hull=hull, beside=beside, part=part)
     if known and worth < _VAGUE[rare < 1]:
-        return Alone(draw=MiddleDraw(name=CONSTANT, level=draw.level), hull=hull, open=open_)
+        return Alone(draw=MiddleDraw(name=CONSTANT, level=draw.level), hull=hull)
     if rare == 1 and (0.0 if known else _ANY) <= worth < (_AT_ONCE if known else LEAST):
-        return Alone(draw=draw, hull=hull, open=open_)
+        return Alone(draw=draw, hull=hull)
     if not known and worth < LEAST:
         return None
     part = min(max(_REACH[not known] / worth, _PARTS[0]), _PARTS[1])
     beside = widths_beside(draw.level, (1 - part) * worth)
-    return Alone(draw=draw, reach=_REACH_DRAW, hull=hull, beside=beside, part=part, open=open_)
+    return Alone(draw=draw, reach=_REACH_DRAW, hull=hull, beside=beside, part=part)
 
 
 def few_sentence(effective: float, alone: Alone) -> str:
@@ -121,13 +117,10 @@ def few_sentence(effective: float, alone: Alone) -> str:
     wide = ""
     if alone.hull is not None:
         wide = " If the declared range is far too wide, even that is a guess: declare a tight one."
-    elif alone.open:
-        wide = " Or declare target_range=...: what is not spent on finding the target is enough for the features."
     return (
         f"Expected an effective sample size of some dozens, got {effective:.2g}: with this "
         "budget and number of records nothing can be told of the features, so the model is a constant: about the "
-        "median, the quantile or the mean count, or the commonest class. Use a larger epsilon, or more "
-        f"records.{wide}"
+        f"mean, the median, the quantile or the commonest class. Use a larger epsilon, or more records.{wide}"
     )
 
 
