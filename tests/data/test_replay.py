@@ -342,14 +342,17 @@ MODELS: dict[str, tuple[Any, str, dict[str, Any]]] = {
 }
 
 
+def without_draws(kind: Any) -> Any:
+    """A tape plays sums; exact draws have their own in tests/estimators/test_transcripts.py."""
+    return type(kind.__name__, (kind,), {"_draws": False})
+
+
 def fit_model(table: Any, original: Any, draw: random.Random, name: str, relation: Any, whole: Any) -> Any:
     """An estimator on arrays, lists or frames; `whole`, if given, is a place and what stands there for a row."""
     kind, _, settings = MODELS[name]
     extra = draw.choice(["", "", "weight", "who"]) if name != "texts" else ""
     form = draw.choice(["list", "tuple", "array", "floats", "sparse", *FRAMES])
-    # A tape plays sums; exact draws have their own in tests/estimators/test_transcripts.py.
-    kind = type(kind.__name__, (kind,), {"_draws": False})
-    model = kind(draw.choice([0.03, 1.0, 60.0]), 1e-6, neighbours=relation, max_iter=2, random_state=1)
+    model = without_draws(kind)(draw.choice([0.03, 1.0, 60.0]), 1e-6, neighbours=relation, max_iter=2, random_state=1)
     model.set_params(bounds=draw.choice([None, (-4, 4), ([-4, -3], [4, 9])]), **settings)
     if relation == "add_remove":
         model.set_params(records=ROWS)
@@ -423,14 +426,18 @@ def use_table(table: Any, original: Any, draw: random.Random, name: str, relatio
     if "born" in table:
         parts: Any = draw.choice([(), ("season", "weekday"), ("month", "hour")])
         facts["born"] = Date(low="1991-01-01", high="2000-12-31", parts=parts, missing="indicator")
-    schema = Schema(columns=facts, target=Target(column="y", **target.get(name, target["texts"])))
+    fact = target.get(name, target["texts"])
+    if not known and name in ("number", "count"):
+        fact = {"kind": fact["kind"]}
+    schema = Schema(columns=facts, target=Target(column="y", **fact))
     whose = draw.choice([None, "who"])
     if name == "learn":
         open_schema = Schema(columns={"age": Number(), "job": Category()}, target=schema.target)
         return learn_schema(data, open_schema, budget=budget, groups=whose, **common)
-    return fit_table(
-        data, schema, budget=budget, groups=whose, records=ROWS if relation == "add_remove" else None, **common
-    )
+    model = {"number": LinearRegression, "count": PoissonRegressor}.get(name, LogisticRegression)
+    records = ROWS if relation == "add_remove" else None
+    given = without_draws(model)()
+    return fit_table(data, schema, given, budget=budget, groups=whose, records=records, **common)
 
 
 def column_form(draw: random.Random, cells: list[Any], original: list[Any]) -> Any:

@@ -14,8 +14,9 @@ from click.testing import CliRunner
 from privet import Budget, dp_gd, dp_sgd, glm
 from privet.cli import main
 from privet.clipping import Clip
-from privet.errors import InvalidParameter
+from privet.errors import InvalidParameter, SmallEffectiveSample
 from privet.estimators import LinearRegression, LogisticRegression, PrivateSearchCV, fit_table
+from privet.ledger import Account
 from privet.plan import gradient_plan
 from privet.preprocessing import Number, Schema, Target, dump_schema
 
@@ -126,7 +127,7 @@ def test_commands_on_an_empty_table_say_so(tmp_path: Path, monkeypatch: pytest.M
     little = run.invoke(main, ["fit", "rows.csv", *fit[:3], "0.001", *fit[4:]])
     assert little.exit_code == 0
     assert little.stderr.startswith(
-        "Note: Expected an effective sample size of at least"
+        "Note: Expected an effective sample size of some dozens"
     )  # one remark, no line of our code
     assert little.stderr.count("\n") == 1
     assert run.invoke(main, ["predict", "model", "empty.csv"]).output == "ill\n"
@@ -136,10 +137,13 @@ def test_commands_on_an_empty_table_say_so(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_schema_that_cannot_be_learnt_says_so() -> None:
-    """Open columns and next to no budget: the advice is to write them down."""
+    """Open columns and next to no budget: the advice is to write them down; a constant needs none of them."""
     schema = Schema(columns={"age": Number()}, target=Target(column="ill", kind="label", values=("a", "b")))
+    table, budget = {"age": [1, 2], "ill": ["a", "b"]}, Budget(epsilon=1e-9, delta=1e-6)
     with pytest.raises(InvalidParameter, match="write ranges and values"):
-        fit_table({"age": [1, 2], "ill": ["a", "b"]}, schema, budget=Budget(epsilon=1e-9, delta=1e-6))
+        fit_table(table, schema, budget=budget, account=Account(budget))
+    with pytest.warns(SmallEffectiveSample, match="the model is a constant"):
+        assert fit_table(table, schema, budget=budget).plan.names == ("class rates",)
 
 
 def test_a_label_that_is_none_raises_nothing() -> None:

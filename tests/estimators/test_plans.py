@@ -574,8 +574,12 @@ def test_a_table_is_fitted_as_its_features_are(
     schema = Schema(columns=COLUMNS, target=target)
     encoder, data, budget = TableEncoder(schema), table(), Budget(epsilon=5.0, delta=1e-6)
     records = 600 if neighbours == "add_remove" else None
-    said: dict[str, Any] = {"budget": budget, "neighbours": neighbours, "bounds_exact": True, "count_usable": False}
-    fitted = fit_table(data, schema, records=records, **said)
+    said: dict[str, Any] = {"neighbours": neighbours, "bounds_exact": True, "count_usable": False}
+
+    def account() -> Account:
+        return Account(Budget(epsilon=1e3, delta=1e-3), neighbours=neighbours)  # with which neither makes draws
+
+    fitted = fit_table(data, schema, records=records, budget=budget, account=account(), **said)
     plain = model(
         5.0,
         1e-6,
@@ -584,11 +588,14 @@ def test_a_table_is_fitted_as_its_features_are(
         bounds=encoder.bounds,
         row_norm=math.sqrt(len(schema.columns)),
         bounds_exact=True,
-        account=Account(Budget(epsilon=1e3, delta=1e-3), neighbours=neighbours),  # a table makes no draws, either
+        account=account(),
         **known,
     ).fit(encoder.features(data), encoder.encode_target(data))
     assert fitted.plan == plain.plan_
-    assert fitted.plan == plan_table(schema, records=600, **said)
+    drawn = model(5.0, 1e-6, neighbours=neighbours, records=records, bounds_exact=True, bounds=encoder.bounds, **known)
+    drawn.row_norm = plain.row_norm
+    size = {"records": 600, "columns": len(encoder.bounds[0])}
+    assert plan_table(schema, records=600, budget=budget, **said) == drawn.plan(**size)
     assert fitted.guarantee.epsilon == plain.guarantee_.epsilon
     assert "what the schema declares is public" in fitted.guarantee.assumptions
     np.testing.assert_array_equal(fitted.estimator_.coef_, plain.coef_)

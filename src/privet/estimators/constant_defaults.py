@@ -126,7 +126,7 @@ def anchor_for(model: "PrivateLinearModel", count: float, effective: float) -> A
     Not for squared errors: a few bins leave more for slopes, and the mean is settled after them.
     """
     hull = model._ends
-    other = model.solver != "auto" or not model.fit_intercept or model.inference or model.bounds_exact or model._loyal
+    other = model.solver != "auto" or not model.fit_intercept or model.inference or model._target_exact or model._loyal
     draw = model._constant_draw("target: location")
     if other or not isinstance(draw, QuantileDraw):
         return None

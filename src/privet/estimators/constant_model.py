@@ -11,6 +11,8 @@ class ConstantModel:
 
     _draws: ClassVar[bool] = False
     _loyal: ClassVar[bool] = False  # whether its constant is a mean, of which a median may be far off
+    _finds_target = False  # whether `bounds_exact` is said of features alone, as by a table, which has learnt those
+    bounds_exact: bool
 
     def _constant_draw(self, name: str) -> Any:
         """The draw of the best constant, if there is one whatever the scale of the target."""
@@ -32,3 +34,8 @@ class ConstantModel:
     def _started(self, rates: Vector | None, shape: tuple[int, ...], constant: float) -> Vector | None:
         """Where a descent begins, if not in the middle."""
         return None
+
+    @property
+    def _target_exact(self) -> bool:
+        """Whether the declared range of the target is used as it is."""
+        return self.bounds_exact and not self._finds_target

@@ -72,9 +72,12 @@ def fit_table(
 
     What the schema leaves open, ranges and code books, is learnt privately, for 3 to 25 % of the budget: the less, the
     more records there are. So are ranges inside those that the schema declares, which may thus be wide, where there are
-    enough records; `schema_` of the model is what was learnt. A target of labels gets logistic regression, one of
-    numbers least squares, one of counts Poisson regression: the estimators of those names, with the schema's ranges as
-    their `bounds`; or the estimator that is given, with its parameters.
+    enough records; `schema_` of the model is what was learnt. Where next to nothing can be told, only the target is
+    looked at, and the model is a constant, as the warning `SmallEffectiveSample` says.
+
+    A target of labels gets logistic regression, one of numbers least squares, one of counts Poisson regression: the
+    estimators of those names, with the schema's ranges as their `bounds`; or the estimator that is given, with its
+    parameters.
 
     How many records the schema can read is counted with noise, for at most 3 % of the budget and mostly a few per mille
     (`count_usable=False` to leave it out). Where next to none can be read, as of labels that are spelt otherwise, the

@@ -28,7 +28,15 @@ from privet.estimators.lone_constant import fit_constant
 from privet.estimators.outline import Outline, Size, check_settings, outlined
 from privet.estimators.pipelines import upstream
 from privet.estimators.preparing import Posed, Records, learnt_scaling, prepared_problem, sampled, turned_scaling
-from privet.estimators.reading import by_name, file_records, in_files, journal_of, people_of, records_elsewhere
+from privet.estimators.reading import (
+    by_name,
+    file_records,
+    in_files,
+    journal_of,
+    of_people,
+    people_of,
+    records_elsewhere,
+)
 from privet.estimators.reserving import begun, randomness, undone_on_failure
 from privet.estimators.summary import Speaking
 from privet.estimators.weights import record_weights
@@ -176,9 +184,10 @@ class PrivateLinearModel(ConstantModel, Speaking, BaseEstimator):  # type: ignor
         return self
 
     def _fit_planned(self, X: Any, y: Any, *, groups: Any = None, outline: Outline, meter: Meter) -> Doubts:
-        """As `fit`, with what was planned, reserved and begun by the caller, who also finishes the meter and warns."""
+        """As `fit`, planned and begun by the caller, who finishes the meter and warns, too; `groups` are numbered."""
         with undone_on_failure(self):
-            return self._run(self._read(X, y, None, groups), outline, meter)
+            data = self._read(X, y, None, groups if isinstance(X, ElsewhereRows) else None)
+            return self._run(of_people(data, groups), outline, meter)
 
     def _check(self) -> None:
         """Refuse parameters that promise nothing, before anything is read."""

@@ -17,8 +17,8 @@ from privet.estimators.classifiers import LinearSVC, LogisticRegression
 from privet.estimators.counts import PoissonRegressor
 from privet.estimators.intervals import Uncertainty
 from privet.estimators.regressors import HuberRegressor, LinearRegression, QuantileRegressor, Ridge
+from privet.estimators.table_estimator import estimator_for
 from privet.estimators.table_model import TableModel
-from privet.estimators.table_outline import estimator_for
 from privet.plan import plan_from_json, plan_to_json
 from privet.preprocessing import dump_schema, parse_schema
 from privet.preprocessing.scaling import scaling_from

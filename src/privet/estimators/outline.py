@@ -190,11 +190,10 @@ def outlined(
     def of_share(share: float) -> float:
         return share_noise(noise, share, model.epsilon)
 
+    if not before and (alone := constant_outline(model, size, draws=draws)) is not None:
+        return alone
     facts = _facts(model, size, count)
     loss: Loss = facts.loss  # type: ignore[assignment]  # of a linear model
-    alone = only_constant(model, size, count, effective) if draws and not before else None
-    if alone is not None:
-        return _of_constant(alone, facts, budget, effective)
     anchor = anchor_for(model, count, effective) if draws else None
     rate_draw = rate_epsilon(model, count, effective) if draws else 0.0
     centring, whitener = geometry_for(model, loss, size, effective, stands_out(1, count, noise, model.neighbours))
@@ -245,8 +244,15 @@ def _calibration(model: "PrivateLinearModel", loss: Loss, effective: float) -> R
     return calibration_for(loss.outputs > 1, effective * math.sqrt(_CALIBRATION_SHARES[loss.outputs > 1]))
 
 
-def _of_constant(alone: Alone, facts: Facts, budget: Budget, effective: float) -> Outline:
-    """The outline of a fit that learns a constant alone, with all of the budget."""
+def constant_outline(model: "PrivateLinearModel", size: Size, *, draws: bool = True) -> Outline | None:
+    """The outline of a fit that learns a constant alone, with all of the budget, if that is all that can be learnt."""
+    count, _ = _checked(model, size)
+    budget = check_budget(Budget(epsilon=model.epsilon, delta=model.delta))
+    effective, facts = count / whole_noise(budget, model.neighbours), _facts(model, size, count)
+    draws = draws and model._draws and model.account is None
+    alone = only_constant(model, size, count, effective) if draws else None
+    if alone is None:
+        return None
     plan, columns = Plan.of(facts, alone.releases(float(budget.epsilon)), budget), facts.shape[0]
     nothing: dict[str, Any] = {"target": None, "ranges": None, "norms": None, "final": None}
     return Outline(plan=plan, budget=budget, effective=effective, columns=columns, alone=alone, **nothing)

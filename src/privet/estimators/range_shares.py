@@ -49,7 +49,7 @@ def target_finder(
     seen = stands_out(1, count, noise, model.neighbours)
     hull = model._ends
     least = _SQUARED_INSIDE if model._loyal else TARGET_INSIDE
-    if not model._learns_target or (hull is not None and not _pays(model, seen, least)):
+    if not model._learns_target or (hull is not None and not _pays(model, seen, model._target_exact, least)):
         return None, 0.0
     share = share_to_see(seen, *_TARGET)
     beyond = TARGET_BEYOND if plenty and model._task == "regression" else 0.0
@@ -91,7 +91,7 @@ def range_finder(
         names = tuple(f"x{j}" for j in np.flatnonzero(open_))
         hulls = tuple(zip(known.low[open_].tolist(), known.high[open_].tolist(), strict=True))
         seen = stands_out(max(len(names), 1), rate * count, noise, model.neighbours)
-        if not names or model.bounds is None or sparse or not _pays(model, seen):
+        if not names or model.bounds is None or sparse or not _pays(model, seen, model.bounds_exact):
             return None, 0.0, rate
     else:
         rate = range_rate(rate, stands_out(columns, count, noise, model.neighbours) * math.sqrt(_RANGES[1]))
@@ -116,9 +116,9 @@ def may_bend(model: "PrivateLinearModel") -> bool:
     return bool(model.solver == "auto" and not model.inference)
 
 
-def _pays(model: "PrivateLinearModel", seen: float, least: float = _INSIDE) -> bool:
+def _pays(model: "PrivateLinearModel", seen: float, exact: bool, least: float = _INSIDE) -> bool:
     """Whether learning inside declared ranges is worth its share: intervals want nothing clipped."""
-    return seen >= least and not model.bounds_exact and not model.inference
+    return seen >= least and not exact and not model.inference
 
 
 def stands_out(columns: int, count: float, noise: float, neighbours: Neighbours) -> float:

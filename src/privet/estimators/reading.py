@@ -131,6 +131,13 @@ def people_of(groups: Any, rows: int, neighbours: Neighbours) -> IntArray | None
     return people
 
 
+def of_people(data: Records, people: IntArray | None) -> Records:
+    """The records with people who have numbers already, and keep them: their rows are drawn in that order."""
+    if people is None or data.people is not None:
+        return data
+    return replace(data, people=people, size=replace(data.size, records=int(people.max(initial=-1)) + 1, people=True))
+
+
 def check_for_files(model: "PrivateLinearModel", y: Any, sample_weight: Any, groups: Any) -> None:
     """Refuse what is not done on files, before one is opened."""
     for name, what, given in (

@@ -159,7 +159,7 @@ class LinearRegression(WithIntervals, LinearRegressor):
     @property
     def _draws(self) -> bool:  # type: ignore[override]  # by its parameters
         """Not inside [0, 1] nor [−1, 1], to which somebody has scaled a target, nor inside what is said to be exact."""
-        return self._ends is None or not (self.bounds_exact or self._ends in SCALED)
+        return self._ends is None or not (self._target_exact or self._ends in SCALED)
 
     def _loss(self, classes: int) -> Loss:
         return SquaredLoss(factor=1.0)

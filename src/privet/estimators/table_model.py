@@ -1,5 +1,6 @@
 """From a table and its schema to a private model: plan, fit, predict."""
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
@@ -23,18 +24,19 @@ from privet.estimators.pipelines import upstream
 from privet.estimators.reading import check_for_files
 from privet.estimators.reserving import begun, randomness
 from privet.estimators.summary import Speaking, Summary
+from privet.estimators.table_estimator import check_given
 from privet.estimators.table_files import TableFiles
 from privet.estimators.table_outline import (
     TableTask,
-    check_given,
     check_task,
     checked,
     opened_columns,
     table_outline,
+    with_stand_ins,
 )
 from privet.estimators.table_summary import summary_of_table
 from privet.plan import Plan
-from privet.preprocessing import Schema, SchemaLearner, TableEncoder, read_schema
+from privet.preprocessing import Schema, SchemaLearner, TableEncoder, Target, read_schema
 from privet.preprocessing.encoding import feature_names, width_of
 from privet.preprocessing.learning import Completed
 from privet.preprocessing.tails import Root, Tails
@@ -158,6 +160,7 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
             tails=self.tails,
             count_usable=self.count_usable,
             given=self.estimator,
+            draws=self.account is None,
         )
 
     def _fit(self, table: Any, random: Random | None) -> Self:
@@ -169,8 +172,8 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         check_task(task, table)
         table = _opened(table, task)
         whose = None if groups is None or isinstance(table, TableFiles) else grouped_by(table, groups, hashed=True)
-        opened = opened_columns(given, table, groups, task.exact)
-        encoded = _encoded(given, table) if opened is None else None
+        opened = opened_columns(task, table)
+        encoded = _encoded(task.completed(given), table) if opened is None else None
         rows = opened.count if opened is not None else len(encoded[1])  # type: ignore[index]
         count = rows if whose is None else int(whose.max(initial=-1)) + 1
         if count == 0 and self.neighbours != "add_remove":  # where how many there are is private, none must do
@@ -185,27 +188,30 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         settings = repr(self.get_params(deep=False) | {"account": None})
         kept = table.journal(settings) if isinstance(table, TableFiles) else {}
         meter = begun(outline.plan, random, account=self.account, label="fit_table", **kept)
-        learnt = Completed(schema=given, unsure=())
+        learnt = Completed(schema=given if outline.alone is None else with_stand_ins(given), unsure=())
         if learner is not None and opened is not None:
             learnt = learner.run(opened, meter)
-        schema = learnt.schema
+        schema = task.completed(learnt.schema)
         outline = replace(outline, roots=_placed(schema, learnt.roots))
         made, target = encoded or _encoded(schema, table)
         people = table.people if isinstance(table, TableFiles) else whose
         usable = planned.usable.run(schema, made, target, meter)
         away = outline.rate < 1 or isinstance(made, ElsewhereRows)
         features = made if away else made.whole()  # where most is learnt from a sample, no copy is needed
-        estimator = task.estimator(schema)
+        estimator = task.estimator(replace(schema, target=given.target) if task.finds_target else schema)
         doubts = estimator._fit_planned(features, target, groups=people, outline=outline, meter=meter)
         meter.finish()
-        estimator.guarantee_ = _stated(estimator.guarantee_, given, learner, before)
+        schema = replace(schema, target=found_target(given.known_target, estimator)) if task.finds_target else schema
+        estimator.guarantee_ = _stated(estimator.guarantee_, given, schema, learner, before)
         self.schema_, self.estimator_, self.usable_ = schema, estimator, usable.counts
         self.guarantee_, self.plan_ = estimator.guarantee_, estimator.plan_
-        self.learnt_ = learnt_columns(given, schema)
+        self.learnt_ = learnt_columns(given, schema) if outline.alone is None else target_alone(given, schema)
         self._given = {} if self.estimator is None else self.estimator.get_params(deep=False)
-        faint = (feature_names(schema)[int(column[1:])] for column in doubts.faint)  # names of numbers among them
-        told = tuple(name for name in faint if learner is None or name not in learner.numbers)
-        said = Doubts(unsure=learnt.unsure, faint=told).sentence(repr, exact=task.exact or bool(outline.little))
+        features_, goal = feature_names(schema), given.known_target.column
+        faint = (goal if column == "y" else features_[int(column[1:])] for column in doubts.faint)
+        told = tuple(name for name in faint if learner is None or name not in learner.numbers)  # by columns' names
+        unsure = (*((goal,) if "y" in doubts.unsure else ()), *learnt.unsure)
+        said = Doubts(unsure=unsure, faint=told).sentence(repr, exact=task.exact or bool(outline.little))
         for sentence, kind in ((usable.sentence(schema), SchemaMisfit), (said, SmallEffectiveSample)):
             if sentence:
                 warnings.warn(sentence, kind, stacklevel=3)
@@ -219,12 +225,34 @@ def learnt_columns(given: Schema, found: Schema) -> tuple[str, ...]:
     return (*names, *((target.column,) if target is not None and target != given.target else ()))
 
 
-def _stated(guarantee: Guarantee, given: Schema, learner: SchemaLearner | None, before: tuple[str, ...]) -> Guarantee:
+def target_alone(given: Schema, found: Schema) -> tuple[str, ...]:
+    """The target's column, if its range was not declared, where no feature was looked at."""
+    return () if given.target == found.target else (found.known_target.column,)
+
+
+def found_target(given: Target, estimator: Any) -> Target:
+    """The target with the range that the estimator found, or the declared one; and the estimator within the same."""
+    low, high = estimator.target_range_
+    if given.known and (low, high) in ((given.low, given.high), estimator._ends):
+        return given
+    if low == high:  # of a constant
+        low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+    if given.kind == "count":
+        low, high = 0.0, max(1.0, math.ceil(high))
+    estimator.target_range = estimator.target_range_ = (low, high)
+    return replace(given, low=low, high=high)
+
+
+def _stated(
+    guarantee: Guarantee, given: Schema, found: Schema, learner: SchemaLearner | None, before: tuple[str, ...]
+) -> Guarantee:
     """The guarantee with what is assumed of the schema, in place of what the estimator would assume of its bounds."""
     own = tuple(text for text in guarantee.assumptions if not text.startswith(("the ranges in `", "the range in `")))
     said = "what the schema declares is public"
-    if learner is not None:
-        said += f"; what it leaves open{', and ranges inside,' if learner.inside else ''} was learnt within the budget"
+    target = given.known_target
+    inside = (learner is not None and learner.inside) or (target.known and target != found.target)
+    if learner is not None or target != found.target:
+        said += f"; what it leaves open{', and ranges inside,' if inside else ''} was learnt within the budget"
     return replace(guarantee, assumptions=(*own, said, *before))
 
 
