@@ -209,3 +209,15 @@ def test_of_next_to_no_records_a_table_learns_a_constant(kind: Any, declared: bo
     model.save(tmp_path)
     assert load_model(tmp_path).predict(data).tolist() == model.predict(data).tolist()
     assert load_model(tmp_path).schema_ == model.schema_
+
+
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("schema", [LABELS, NUMBERS])
+def test_a_table_of_which_no_name_is_learnt_is_fitted(schema: Schema, tmp_path: Path) -> None:
+    """A code that three records share, and no other column: there is no feature to learn from, and no traceback."""
+    data = {**table(900), "code": [f"n{place // 3}" for place in range(900)]}
+    model = fit_table(data, Schema(columns={"code": Category()}, target=schema.target), epsilon=0.5, delta=1e-6)
+    assert model.schema_.columns["code"] == Category(values=(), missing="indicator")
+    assert len(set(model.predict(data).tolist())) == 1
+    model.save(tmp_path)
+    assert load_model(tmp_path).predict(data).tolist() == model.predict(data).tolist()

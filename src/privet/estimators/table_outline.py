@@ -23,6 +23,7 @@ from privet.plan import Release
 from privet.plan.plan import check_budget, whole_noise
 from privet.preprocessing import Category, Schema, SchemaLearner, TableEncoder, Target
 from privet.preprocessing.dates import Date
+from privet.preprocessing.encoding import width_of
 from privet.preprocessing.opened import Opened
 from privet.preprocessing.schema import Column
 from privet.preprocessing.tails import Tails, check_tails
@@ -145,7 +146,7 @@ class TableTask:
 
     def completed(self, found: Schema) -> Schema:
         """What was learnt of `learnable`, with a target that cells can be read by; its range is as wide as may be."""
-        target = self.schema.known_target
+        found, target = with_a_feature(found), self.schema.known_target
         if not self.finds_target:
             return found
         if target.column in self.schema.unknown:
@@ -238,6 +239,14 @@ def nominal(task: TableTask) -> Schema:
     if target is not None and target.column in schema.unknown and not task.finds_target:
         target = replace(target, values=names[:2]) if target.kind == "label" else replace(target, low=0.0, high=1.0)
     return replace(schema, target=target)
+
+
+def with_a_feature(schema: Schema) -> Schema:
+    """The schema; if no column has a feature, as no name was learnt, whether the first one is missing is one."""
+    if not schema.columns or any(width_of(column) for column in schema.columns.values()):
+        return schema
+    first, column = next(iter(schema.columns.items()))
+    return replace(schema, columns={**schema.columns, first: replace(column, missing="indicator")})
 
 
 def with_stand_ins(schema: Schema, names: tuple[str, ...] = ()) -> Schema:

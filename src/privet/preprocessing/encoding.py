@@ -70,7 +70,7 @@ def feature_bounds(schema: Schema) -> tuple[Vector, Vector]:
         own = list(column.bounds) if isinstance(column, Date) else []
         own += [number_ends(column)] if isinstance(column, Number) else []
         ends += own + [(0.0, 1.0)] * (width_of(column) - len(own))
-    low, high = np.array(ends).T
+    low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
     return low, high
 
 
