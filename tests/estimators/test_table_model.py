@@ -206,9 +206,27 @@ def test_of_next_to_no_records_a_table_learns_a_constant(kind: Any, declared: bo
     assert not model.schema_.unknown
     assert len(set(model.predict(data).tolist())) == 1
     assert model.learnt_ == (() if kind == "label" or declared else ("score",))
+    if kind == "number" and not declared:
+        assert "whatever the row, learnt within the budget." in str(model.summary())
     model.save(tmp_path)
     assert load_model(tmp_path).predict(data).tolist() == model.predict(data).tolist()
     assert load_model(tmp_path).schema_ == model.schema_
+
+
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+def test_the_command_says_what_was_learnt_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a model that is a constant, what it predicts; no range of a column that was not looked at."""
+    monkeypatch.chdir(tmp_path)
+    Path("schema.toml").write_text(dump_schema(OPEN))
+    data = far(300, 1)
+    with open("rows.csv", "w", newline="") as file:
+        csv.writer(file).writerows([tuple(data), *zip(*data.values(), strict=True)])
+    fit = ["fit", "rows.csv", "--schema", "schema.toml", "--delta", "1e-6", "--out"]
+    told = CliRunner().invoke(main, [*fit, "few", "--epsilon", "0.2"]).output
+    assert [line.split(" ")[1] for line in told.splitlines() if line.startswith("Learnt")] == ["score"]
+    assert ", whatever the row." in told
+    told = CliRunner().invoke(main, [*fit, "many", "--epsilon", "2"]).output
+    assert [line.split(" ")[1] for line in told.splitlines() if line.startswith("Learnt")] == [*OPEN.columns, "score"]
 
 
 @pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")

@@ -120,7 +120,7 @@ def fit(
         warn_of_refit(out)
         model = fit_table(rows, facts, budget=budget, **known)
     saved = model.save(out)
-    learnt = learnt_facts(facts, model.schema_)
+    learnt = learnt_facts(model.schema_, model.learnt_)
     bent = {name: str(root) for name, root in model.bent.items()}
     record = {**guarantee_record(model.guarantee, model.plan.event), "model": str(saved), "learnt": learnt}
     record |= {"bent": bent} if bent else {}
@@ -129,15 +129,13 @@ def fit(
     answer(f"{model.guarantee.details}{said}\nModel written to {saved}.", record, as_json=as_json)
 
 
-def learnt_facts(given: Any, found: Any) -> dict[str, Any]:
-    """The ranges and names of a complete schema that are not those of the given one; public, as they were released."""
-    facts = [(name, given.columns[name], column) for name, column in found.columns.items()]
-    if found.target is not None:
-        facts.append((found.target.column, given.target, found.target))
+def learnt_facts(schema: Any, learnt: tuple[str, ...]) -> dict[str, Any]:
+    """The ranges and names, in a complete schema, of the columns of which something was learnt; public, as released."""
+    facts = {**schema.columns, **({} if schema.target is None else {schema.target.column: schema.target})}
     return {
-        name: list(now.values) if getattr(now, "values", None) is not None else [now.low, now.high]
-        for name, before, now in facts
-        if before != now
+        name: list(fact.values) if getattr(fact, "values", None) is not None else [fact.low, fact.high]
+        for name, fact in facts.items()
+        if name in learnt
     }
 
 
@@ -145,7 +143,8 @@ def _words(found: list[Any]) -> str:
     """What was learnt of a column, as the end of a sentence."""
     if not found or isinstance(found[0], str):
         return "has the names " + ", ".join(found) if found else "has no name that clearly many records hold"
-    return f"is from {found[0]:.6g} to {found[1]:.6g}"
+    low, high = (f"{end:.6g}" for end in found)
+    return f"is from {low} to {high}" if low != high else f"is predicted to be {low}, whatever the row"
 
 
 @click.command(cls=Answering, epilog="Python: privet.estimators.plan_table(schema, records=..., budget=...)")

@@ -188,10 +188,11 @@ def _learnt(model: Any, learnt: Sequence[str] | None, target: str) -> tuple[str,
         weights = _listed([f"{label}: {weight:.4g}" for label, weight in model.class_weight_.items()])
         found.append(f"Classes weigh {weights}.")
     if hasattr(model, "target_range_"):
-        low, high = model.target_range_
-        declared = model.target_range is not None and tuple(map(float, model.target_range)) == (low, high)
+        declared = model.target_range is not None and tuple(map(float, model.target_range)) == model.target_range_
         how = "as declared" if declared and target not in (learnt or ()) else "learnt within the budget"
-        found.append(f"The target is from {low:.5g} to {high:.5g}, {how}.")
+        low, high = (f"{end:.5g}" for end in model.target_range_)
+        where = f"from {low} to {high}" if low != high else f"predicted to be {low}, whatever the row"
+        found.append(f"The target is {where}, {how}.")
     if learnt is None:
         inside = "ranges: octaves" in model.plan_.names
         how = "as declared" if model.bounds is not None else "what row_norm leaves"
