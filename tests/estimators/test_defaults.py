@@ -83,6 +83,11 @@ def test_a_huge_epsilon_finds_the_plain_coefficients_by_default(d: int) -> None:
     private = LogisticRegression(epsilon=1e6, bounds=(-1, 1), classes=[False, True]).fit(X, labels)
     plain = linear_model.LogisticRegression(C=1e9, max_iter=1_000, tol=1e-8).fit(X, labels)
     assert np.abs(private.coef_ - plain.coef_).max() < 1e-3 * np.abs(plain.coef_).max()
+    three = np.argmax(X @ rng.normal(size=(d, 3)) + rng.gumbel(size=(5_000, 3)), axis=1)
+    among = LogisticRegression(epsilon=1e6, bounds=(-1, 1), classes=[0, 1, 2]).fit(X, three)
+    known = linear_model.LogisticRegression(C=1e9, max_iter=1_000, tol=1e-8).fit(X, three)
+    centred = [model.coef_ - model.coef_.mean(axis=0) for model in (among, known)]
+    assert np.abs(centred[0] - centred[1]).max() < 1e-3 * np.abs(centred[1]).max()
     target = X @ w + 0.5 + rng.normal(size=5_000) * 0.5
     line = LinearRegression(epsilon=1e6, bounds=(-1, 1), target_range=(-15, 15)).fit(X, target)
     truth = linear_model.LinearRegression().fit(X, target)

@@ -49,8 +49,10 @@ PLENTY = 1_000.0  # effective sample size a column beyond which noise hardly mat
 _ENOUGH = 60  # steps on whitened rows
 MOMENTUM = 0.5  # of steps on whitened and centred rows
 # Effective sample size a column from which steps of several classes are longer, in columns, of which there count so
-# many at least; and how many times longer they are at most.
-_LONG, _FEW, _LONGEST = 3.0, 16, 4.0
+# many at least; and how many times longer they are at most, of up to four classes, of more.
+_LONG, _FEW, _LONGEST = 3.0, 16, (3.0, 4.0)
+# Effective sample size of a recalibration of several classes from which slopes of the loss are cut less, and how far.
+_UNCUT, _WIDEST_CUT = 330.0, 4.0
 STEPS = {"because": "it is how many noisy gradients are taken", "use": "Leave it out for the default."}
 
 
@@ -104,7 +106,7 @@ def whitened_solver(
         steps = max(min(round(0.7 * steps), _ENOUGH), 1)
     curvature = min(loss.smoothness() or 1.0, known.typical_curvature or math.inf)
     if task == "several":
-        longer = _longer(effective / columns, columns)
+        longer = _longer(effective / columns, columns, loss.outputs)
         curvature /= longer
         steps = steps if max_iter is not None else round(steps * min(max(longer / 2, 1.0), 2.0))
     update = GradientStep(step_size=known.step_size / (curvature * shrink * shrink), momentum=MOMENTUM)
@@ -114,25 +116,25 @@ def whitened_solver(
     return DPSGD(steps=steps, clip=clip or known.clip, update=update, release="tail_average", tail=0.75)
 
 
-def _longer(each: float, columns: int) -> float:
+def _longer(each: float, columns: int, classes: int) -> float:
     """How many times longer steps of several classes are where much can be told from noise.
 
     The probability of one class among many bends far less than is proven, so that a descent is cut short. The more
     columns, the sooner classes are told apart without error, and scores grow too sure. Chosen by training rows of
-    eleven public tables; beyond `_LONGEST` some go round in circles.
+    eleven public tables; beyond `_LONGEST` some go round in circles, the sooner the fewer classes there are.
     """
-    return min(max(math.sqrt(each / (_LONG * max(columns, _FEW))), 1.0), _LONGEST)
+    return min(max(math.sqrt(each / (_LONG * max(columns, _FEW))), 1.0), _LONGEST[classes > 4])
 
 
 def calibration_for(several: bool, effective: float) -> Recalibration | None:
     """How probabilities are recalibrated; None where there are so few records that it would not pay.
 
-    `effective` is the effective sample size of the share of the budget for it. The larger it is, the less a score is
-    cut: what is cut biases its slope.
+    `effective` is the effective sample size of the share of the budget for it. The larger it is, the less is cut.
     """
     if effective < (20.0 if several else 100.0):
         return None
-    return Recalibration(several=several)
+    cut = min(max(math.sqrt(effective / _UNCUT), 1.0), _WIDEST_CUT)  # of several: by 1, slopes are 3 % too long
+    return Recalibration(several=several, cut=cut if several else 1.0)
 
 
 def solver_for(

@@ -43,6 +43,8 @@ class Recalibration:
     several : whether there are several classes
     long : of two classes, how far from where the loss bends a score is cut, in standard deviations there; None chooses
         by what can be told from noise
+    cut : of several classes, to what a record's slope of the loss is cut, for a direction in which the score changes by
+        its own spread: what is cut biases the factor, what is not is noise
 
     Examples
     --------
@@ -53,11 +55,12 @@ class Recalibration:
     several: bool
     long: float | None = None
     steps: int = 5
+    cut: float = 1.0
 
     def releases(self, *, noise_multiplier: float) -> tuple[Release, ...]:
         """All steps, together as one Gaussian release of `noise_multiplier`."""
         each = math.nextafter(noise_multiplier * math.sqrt(self.steps), math.inf)
-        bound = Clip(clip=_SPREAD if self.several else 1.0)
+        bound = Clip(clip=_SPREAD * self.cut if self.several else 1.0)
         of = "slopes of the loss along the score" + ("" if self.several else " and the constant")
         size = 1 if self.several else 2
         release = Release(name=CALIBRATION, of=of, bound=bound, times=self.steps, noise_multiplier=each, size=size)
