@@ -12,7 +12,15 @@ from click.testing import CliRunner
 from privet import Budget
 from privet.cli import main
 from privet.errors import InvalidParameter, SmallEffectiveSample
-from privet.estimators import fit_table, load_model, plan_table
+from privet.estimators import (
+    HuberRegressor,
+    LinearRegression,
+    QuantileRegressor,
+    fit_table,
+    load_model,
+    plan_table,
+)
+from privet.ledger import Account
 from privet.preprocessing import Category, Number, Schema, Target, dump_schema
 from privet.randomness import fixed_seed_invalidates_guarantee
 
@@ -208,6 +216,8 @@ def test_of_next_to_no_records_a_table_learns_a_constant(kind: Any, declared: bo
     assert model.learnt_ == (() if kind == "label" or declared else ("score",))
     if kind == "number" and not declared:
         assert "whatever the row, learnt within the budget." in str(model.summary())
+    assert "No feature was looked at" in str(model.summary())
+    assert any("nothing but the target was looked at" in said for said in model.guarantee.assumptions)
     model.save(tmp_path)
     assert load_model(tmp_path).predict(data).tolist() == model.predict(data).tolist()
     assert load_model(tmp_path).schema_ == model.schema_
@@ -239,3 +249,44 @@ def test_a_table_of_which_no_name_is_learnt_is_fitted(schema: Schema, tmp_path: 
     assert len(set(model.predict(data).tolist())) == 1
     model.save(tmp_path)
     assert load_model(tmp_path).predict(data).tolist() == model.predict(data).tolist()
+
+
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("kind", ["number", "count"])
+def test_a_table_is_scored_by_its_true_targets(kind: Any) -> None:
+    """Not by those cut to what was found: of a constant that is one number, and all would be right."""
+    data = far(200, 1)
+    data["score"] = np.rint(data["score"]) - 600
+    schema = Schema(columns=OPEN.columns, target=Target(column="score", kind=kind))
+    model = fit_table(data, schema, epsilon=0.3, delta=1e-6, random=fixed_seed_invalidates_guarantee(1))
+    truth, rows = data["score"], np.zeros((200, model.estimator_.coef_.size))
+    assert model.score(data) == pytest.approx(model.estimator_.score(rows, truth))
+    assert model.score(data) < 0
+
+
+@pytest.mark.filterwarnings("ignore::privet.errors.SmallEffectiveSample")
+@pytest.mark.parametrize("model", [HuberRegressor(), QuantileRegressor(), LinearRegression()])
+def test_no_prediction_is_beyond_a_declared_range(model: Any) -> None:
+    """Waiting times from 0 on: a range about where most are, in a declared one, began below 0 in 20 fits of 20."""
+    rng = np.random.default_rng(4)
+    age, wait = rng.uniform(0, 9, size=400), rng.exponential(3.0, size=400)
+    ends = Target(column="wait", kind="number", low=0, high=500)
+    schema = Schema(columns={"age": Number(low=0, high=9)}, target=ends)
+    for seed in range(4):
+        random = fixed_seed_invalidates_guarantee(seed)
+        found = fit_table({"age": age, "wait": wait}, schema, model, epsilon=1, delta=1e-6, random=random)
+        low, high = found.estimator_.target_range_
+        assert 0 <= low < high <= 500
+        assert (found.schema_.known_target.low, found.schema_.known_target.high) == (low, high)
+
+
+def test_a_plan_beside_an_account_is_known_beforehand() -> None:
+    """There are noisy sums alone; without one, draws as well."""
+    data, account = far(300, 1), Account(Budget(epsilon=9, delta=1e-4))
+    said: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "account": account}
+    schema = Schema(columns={name: OPEN.columns[name] for name in ("age", "dues")}, target=OPEN.target)
+    plan = plan_table(schema, records=300, **said)
+    assert not account.charges
+    assert fit_table(data, schema, **said).plan == plan
+    assert "part kept" in plan_table(schema, records=300, epsilon=1, delta=1e-6).names
+    assert "part kept" not in plan.names

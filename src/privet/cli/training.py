@@ -143,8 +143,12 @@ def _words(found: list[Any]) -> str:
     """What was learnt of a column, as the end of a sentence."""
     if not found or isinstance(found[0], str):
         return "has the names " + ", ".join(found) if found else "has no name that clearly many records hold"
-    low, high = (f"{end:.6g}" for end in found)
-    return f"is from {low} to {high}" if low != high else f"is predicted to be {low}, whatever the row"
+    from privet.estimators.constant_model import is_point
+
+    low, high = found
+    return (
+        f"is predicted to be {low:.6g}, whatever the row" if is_point(low, high) else f"is from {low:.6g} to {high:.6g}"
+    )
 
 
 @click.command(cls=Answering, epilog="Python: privet.estimators.plan_table(schema, records=..., budget=...)")

@@ -1,9 +1,21 @@
 """What a linear model says of the constant that it would be alone."""
 
+import math
 from typing import Any, ClassVar
 
 from privet.arrays import Vector
 from privet.plan import Meter
+
+
+def is_point(low: float, high: float) -> bool:
+    """Whether there is next to no number between the ends of a range.
+
+    Examples
+    --------
+    >>> is_point(2.5, 2.5), is_point(2.5, 2.5000001)
+    (True, False)
+    """
+    return high <= math.nextafter(math.nextafter(low, math.inf), math.inf)
 
 
 class ConstantModel:

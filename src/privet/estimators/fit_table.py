@@ -26,8 +26,11 @@ def plan_table(
     bounds_exact: bool = False,
     tails: Tails = "clip",
     count_usable: bool = True,
+    account: Any = None,
 ) -> Plan:
     """What `fit_table` will release on a table of `records` rows (or people, with `groups`); no table is opened.
+
+    Parameters are those of `fit_table`. With an `account`, which is not charged here, there are noisy sums alone.
 
     Examples
     --------
@@ -47,6 +50,7 @@ def plan_table(
         bounds_exact=bounds_exact,
         tails=tails,
         count_usable=count_usable,
+        account=account,
     )
     return table_outline(model._task(), records).outline.plan
 

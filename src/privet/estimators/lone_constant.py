@@ -19,8 +19,9 @@ from privet.estimators.constant_defaults import (
     worth_of,
 )
 from privet.estimators.defaults import Task
-from privet.plan import Meter, Release
+from privet.plan import Meter, Plan, Release
 from privet.preprocessing.scaling import given_scaling, scaling_from
+from privet.solvers.class_rates import ClassRates
 from privet.solvers.constant_draws import QuantileDraw
 from privet.solvers.interval_draws import IntervalDraw, MiddleDraw
 from privet.solvers.laplace_mean import LaplaceMean
@@ -112,11 +113,18 @@ def only_constant(model: "PrivateLinearModel", size: "Size", count: float, effec
     return Alone(draw=draw, reach=_REACH_DRAW, hull=hull, beside=beside, part=part)
 
 
+def is_alone(plan: Plan) -> bool:
+    """Whether a plan is of a constant alone."""
+    return set(plan.names) <= {CONSTANT, _REACH_DRAW.name, ClassRates.name}
+
+
 def few_sentence(effective: float, alone: Alone) -> str:
     """What to say where only the constant is learnt."""
     wide = ""
     if alone.hull is not None:
         wide = " If the declared range is far too wide, even that is a guess: declare a tight one."
+    elif isinstance(alone.draw, QuantileDraw) and alone.reach is None:
+        wide = " With no range declared even that is a guess, mostly about 0: declare target_range, or the schema's."
     return (
         f"Expected an effective sample size of some dozens, got {effective:.2g}: with this "
         "budget and number of records nothing can be told of the features, so the model is a constant: about the "

@@ -118,7 +118,8 @@ class LinearRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
         coef, intercept = scaling.unscaled(theta)
         self.coef_ = coef[0] * posed.unit
         self.intercept_ = float(intercept[0] * posed.unit + posed.origin)
-        self.target_range_ = posed.ends
+        low, high = self._ends or posed.ends  # what was found may reach beyond what is declared
+        self.target_range_ = max(low, posed.ends[0]), min(high, posed.ends[1])
 
     def predict(self, X: Any) -> Vector:
         """The predicted target, kept within its range."""

@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from privet import _html
+from privet.estimators.constant_model import is_point
 from privet.plan import Plan
 from privet.privacy import Guarantee
 
@@ -190,8 +191,9 @@ def _learnt(model: Any, learnt: Sequence[str] | None, target: str) -> tuple[str,
     if hasattr(model, "target_range_"):
         declared = model.target_range is not None and tuple(map(float, model.target_range)) == model.target_range_
         how = "as declared" if declared and target not in (learnt or ()) else "learnt within the budget"
-        low, high = (f"{end:.5g}" for end in model.target_range_)
-        where = f"from {low} to {high}" if low != high else f"predicted to be {low}, whatever the row"
+        low, high = model.target_range_
+        alone = is_point(low, high)
+        where = f"predicted to be {low:.5g}, whatever the row" if alone else f"from {low:.5g} to {high:.5g}"
         found.append(f"The target is {where}, {how}.")
     if learnt is None:
         inside = "ranges: octaves" in model.plan_.names

@@ -27,17 +27,19 @@ from privet.estimators.summary import Speaking, Summary
 from privet.estimators.table_estimator import check_given
 from privet.estimators.table_files import TableFiles
 from privet.estimators.table_outline import (
+    TableOutline,
     TableTask,
     check_task,
     checked,
     opened_columns,
     table_outline,
+    wide_open,
     with_stand_ins,
 )
 from privet.estimators.table_summary import summary_of_table
 from privet.plan import Plan
-from privet.preprocessing import Schema, SchemaLearner, TableEncoder, Target, read_schema
-from privet.preprocessing.encoding import feature_names, width_of
+from privet.preprocessing import Schema, TableEncoder, Target, read_schema
+from privet.preprocessing.encoding import encode_target, feature_names, width_of
 from privet.preprocessing.learning import Completed
 from privet.preprocessing.tails import Root, Tails
 from privet.privacy import Budget, Guarantee, Neighbours
@@ -51,7 +53,8 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
     Parameters are those of `fit_table`, and stay as they were given. Once it is fitted, `schema_` is complete,
     `estimator_` has the coefficients of the encoded features, `guarantee_` and `plan_` are of the fit, `learnt_` names
     the columns of which something was learnt, and `usable_` has noisy counts of the records that the schema can read,
-    where they were bought.
+    where they were bought. Of a model that is a constant alone, ranges and names in `schema_` that are neither declared
+    nor of a column in `learnt_` are stand-ins, which nothing was asked for.
     """
 
     schema: Any
@@ -118,8 +121,9 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
 
     def score(self, table: Any, y: Any = None) -> float:
         """Accuracy for labels, R² for numbers, D² for counts, on rows other than the private ones."""
-        encoder = self._encoder()
-        target = encoder.encode_target(table)
+        encoder, fact = self._encoder(), self.schema_.known_target
+        free = fact.kind != "label" and not fact.log  # what was found of its range is of predictions
+        target = encode_target(wide_open(fact) if free else fact, table)
         known = np.isfinite(target)
         return float(self.estimator_.score(encoder.features(table)[known], target[known]))
 
@@ -202,7 +206,7 @@ class TableModel(Speaking, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         doubts = estimator._fit_planned(features, target, groups=people, outline=outline, meter=meter)
         meter.finish()
         schema = replace(schema, target=found_target(given.known_target, estimator)) if task.finds_target else schema
-        estimator.guarantee_ = _stated(estimator.guarantee_, given, schema, learner, before)
+        estimator.guarantee_ = _stated(estimator.guarantee_, given, schema, planned, before)
         self.schema_, self.estimator_, self.usable_ = schema, estimator, usable.counts
         self.guarantee_, self.plan_ = estimator.guarantee_, estimator.plan_
         self.learnt_ = learnt_columns(given, schema) if outline.alone is None else target_alone(given, schema)
@@ -238,20 +242,22 @@ def found_target(given: Target, estimator: Any) -> Target:
     if low == high:  # of a constant
         low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
     if given.kind == "count":
-        low, high = 0.0, max(1.0, math.ceil(high))
+        low, high = 0.0, min(max(1.0, math.ceil(high)), given.high or math.inf)
     estimator.target_range = estimator.target_range_ = (low, high)
     return replace(given, low=low, high=high)
 
 
 def _stated(
-    guarantee: Guarantee, given: Schema, found: Schema, learner: SchemaLearner | None, before: tuple[str, ...]
+    guarantee: Guarantee, given: Schema, found: Schema, planned: TableOutline, before: tuple[str, ...]
 ) -> Guarantee:
     """The guarantee with what is assumed of the schema, in place of what the estimator would assume of its bounds."""
     own = tuple(text for text in guarantee.assumptions if not text.startswith(("the ranges in `", "the range in `")))
     said = "what the schema declares is public"
-    target = given.known_target
+    target, learner = given.known_target, planned.learner
     inside = (learner is not None and learner.inside) or (target.known and target != found.target)
-    if learner is not None or target != found.target:
+    if planned.outline.alone is not None:
+        said += "; of what it leaves open nothing but the target was looked at, within the budget"
+    elif learner is not None or target != found.target:
         said += f"; what it leaves open{', and ranges inside,' if inside else ''} was learnt within the budget"
     return replace(guarantee, assumptions=(*own, said, *before))
 

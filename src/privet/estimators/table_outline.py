@@ -149,9 +149,7 @@ class TableTask:
         found, target = with_a_feature(found), self.schema.known_target
         if not self.finds_target:
             return found
-        if target.column in self.schema.unknown:
-            target = replace(target, low=0.0 if target.kind == "count" else -_WIDEST, high=_WIDEST)
-        return replace(found, target=target)
+        return replace(found, target=target if target.known else wide_open(target))
 
     @property
     def exact(self) -> bool:
@@ -239,6 +237,11 @@ def nominal(task: TableTask) -> Schema:
     if target is not None and target.column in schema.unknown and not task.finds_target:
         target = replace(target, values=names[:2]) if target.kind == "label" else replace(target, low=0.0, high=1.0)
     return replace(schema, target=target)
+
+
+def wide_open(target: Target) -> Target:
+    """A target of numbers or counts, with ends beyond all that it may be."""
+    return replace(target, low=0.0 if target.kind == "count" else -_WIDEST, high=_WIDEST)
 
 
 def with_a_feature(schema: Schema) -> Schema:

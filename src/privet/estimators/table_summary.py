@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from privet.estimators.lone_constant import is_alone
 from privet.estimators.summary import Summary, summarised
 from privet.preprocessing import Number
 from privet.preprocessing.encoding import feature_names
@@ -22,6 +23,8 @@ def summary_of_table(model: "TableModel") -> Summary:
         notes.append(f"Classes of {target.column}, in order: {', '.join(target.classes)}.")
     elif target.log:
         notes.append(f"The target is log1p({target.column}).")
+    if is_alone(model.plan_):
+        notes.append("No feature was looked at, and ranges that were not declared are stand-ins.")
     if model.usable_:
         counts = [f"{name} {max(0, round(count)):,}" for name, count in model.usable_.items()]
         more = len(counts) - _SHOWN

@@ -73,7 +73,8 @@ def _in_units(values: Vector, hull: tuple[float, float] | None) -> Vector:
         origin, size = unit_of(hull)
         np.clip(block, *hull, out=block)
         block -= origin
-        block /= size
+        with np.errstate(all="ignore"):
+            block /= size
     return block
 
 
