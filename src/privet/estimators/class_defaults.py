@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from privet.estimators.preparing import Records
 
 # Records × epsilon, as it is if a record is replaced, below which only the constant is learnt; of two classes, of more.
-_ALONE = (60.0, 100.0)
+_ALONE = (60.0, 150.0)
 _VOTED = 60.0  # and below which only the commonest of several is, or where there are no probabilities
 _KEPT = 1_000.0  # effective sample size from which nothing is drawn of several classes
 _MANY = 8  # classes beyond which a constant is no better than what noise leaves, and nothing is drawn
@@ -34,7 +34,7 @@ _FREE = 10.0  # directions, at most, whose noise is taken off the slopes: beyond
 # Records × epsilon of a release, and the least and the most of epsilon for it; rates of narrow tables, of wide ones.
 _RATES = ((30.0, 0.02, 0.25), (15.0, 0.02, 0.25))
 _SEVERAL = (90.0, 0.03, 0.13)  # and of several classes
-_CHOICE = (50.0, 0.05, 0.3)
+_CHOICE = (80.0, 0.05, 0.5)
 _ROUND = 0.7  # length of most rows
 # Part of a wide table's scores that is kept if slopes are as long as noise; and more, a deviation that they are longer.
 _TEMPERED = (0.35, 0.25)
